@@ -1,0 +1,131 @@
+# netcordon: build, try, check, install. `make help` lists the targets.
+#
+# V=1 shows every command. Everything that is made goes to build/. DEBUG=1 builds with ASan and UBSan, into build/debug/.
+# PREFIX, DESTDIR and each folder below may be set. As root on a fresh Debian machine `make demo` and `make check` install what they need.
+
+PREFIX     ?= /usr/local
+SBINDIR    ?= $(PREFIX)/sbin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+DATADIR    ?= $(PREFIX)/share/netcordon
+SYSCONFDIR ?= /etc
+
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
+B       := build$(if $(DEBUG),/debug)
+
+ifeq ($(V),1)
+  Q :=
+  say = @:
+else
+  Q := @
+  say = @printf '  %-6s %s\n'
+endif
+
+ARCH     := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
+HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
+CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu11 $(WARN) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover,$(HARDEN))
+LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
+comma    := ,
+
+# Static archives: a launch is a process start, and loading a dozen shared libraries costs more than everything else that it does.
+# SHARED=1 links against the shared ones, as a distribution would.
+KERNEL_LIBS := bpf elf z nl-route-3 nl-3
+USER_LIBS   := sodium jansson seccomp
+archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
+LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
+
+LOADER    := $(patsubst %.c,$B/%.o,$(wildcard loader/*.c))
+USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c,$(wildcard userspace/*.c)))
+BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
+UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
+PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
+TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(wildcard tests/native/*.c))
+FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+all: $B/netcordon ## build the program
+.PHONY: all deps demo check check-unit check-packet check-native check-vm fuzz bench install uninstall clean help format
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
+
+# ---- the kernel's side: one object, loaded everywhere (CO-RE), and its skeleton ------------------------------------------------------------
+
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Ikernel-headers -Ibpf
+
+$B/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@.full
+	$(Q)$(BPFTOOL) gen object $@ $@.full
+
+$B/netcordon.skel.h: $B/netcordon.bpf.o
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name netcordon_bpf > $@
+
+# What the programs are: the object and the tables that user space shares with it. It names the folder of the pins.
+$B/manifest.h: $B/netcordon.bpf.o bpf/address.h $(wildcard loader/closure*.c)
+	$(say) HASH $@
+	$(Q)printf '/* made by the Makefile */\n#define NC_MANIFEST "%s"\n' "$$(cat $^ | sha256sum | cut -c1-64)" > $@
+
+# ---- user space ------------------------------------------------------------------------------------------------------------------------------
+
+$B/%.o: %.c $B/netcordon.skel.h $B/manifest.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# ---- tests --------------------------------------------------------------------------------------------------------------------------------------
+
+$B/tests/unit/%: $B/tests/unit/%.o $(USERSPACE) $(LOADER)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+$B/tests/packet/%: $B/tests/packet/%.o $(USERSPACE) $(LOADER)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+# The tools that the native ring runs inside and outside the cordon: no part of the product in them.
+$B/tests/native/%: tests/native/%.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@ -lpthread
+
+deps: ## install the packages that building and testing need (Debian, as root)
+	$(Q)tests/deps
+
+demo: deps ## see it work: an isolated network, real workloads, a table, verified evidence
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/demo/demo $B/netcordon
+
+check: deps ## unit, packet and native rings; ends with `N passed, N failed`
+	$(Q)tests/check unit packet native
+
+check-unit check-packet check-native check-vm: check-%:
+	$(Q)tests/check $*
+
+tests-built: all $(UNIT) $(PACKET) $(TOOLS)
+.PHONY: tests-built
+
+FUZZ_SECONDS ?= 60
+fuzz: ## every fuzzer for FUZZ_SECONDS (60)
+	$(Q)tests/fuzz/run $(FUZZ_SECONDS)
+
+format: ## clang-format everything
+	$(Q)clang-format -i $(wildcard */*.[ch] tests/*/*.[ch])
+
+clean: ## remove build/
+	$(Q)rm -rf build
+
+-include $(shell find $B -name '*.d' 2>/dev/null)

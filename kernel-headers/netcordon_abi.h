@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * netcordon_abi.h - the types that the kernel programs and user space share, and their manual
+ *
+ * Everything that crosses the boundary is here: map keys and values, the label that a socket is given at birth, the event record, and the
+ * codes in them. Nothing else may be shared. The rules that hold for every record:
+ *
+ *   - integers have a fixed width; a name that ends in _be is in network byte order, every other integer in the host's
+ *   - there is no hidden padding: padding is a named field, and it is zero. Keys are compared and hashed as bytes by the kernel, events are
+ *     hashed into evidence, so one byte that nobody wrote would make a lookup miss or a proof unreproducible
+ *   - sizes and offsets are asserted at the end of the file, by both compilers
+ *   - an address is always 16 bytes; an IPv4 address is carried in its mapped form ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). There is one key,
+ *     one classifier, and a v4-mapped spelling cannot be anything other than the address that it maps
+ *   - zero is never a meaningful code: a cleared record denies
+ *
+ * Times are CLOCK_BOOTTIME nanoseconds: they do not step with the wall clock and go on through suspend.
+ */
+#ifndef NETCORDON_ABI_H
+#define NETCORDON_ABI_H
+
+#ifdef __bpf__
+#include "vmlinux.h"
+#else
+#include <linux/types.h>
+#endif
+
+/* Raised whenever a record below changes its layout or its meaning. It stands in every pin's folder name and in every event. */
+#define NC_ABI_VERSION 1
+
+union nc_address {
+	__u8 bytes[16];
+	__be32 words_be[4];
+	__u64 halves[2];
+};
+
+/* ---- codes ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* What the network member of a profile asks for. */
+#define NC_MODES(X)                                                                                                                            \
+	X(NONE, 1, "none")                                                                                                                     \
+	X(ALLOWLIST, 2, "allowlist")                                                                                                           \
+	X(UNRESTRICTED, 3, "unrestricted")
+
+/* Who a socket belongs to. The two never share a cgroup or a policy map. */
+#define NC_AUTHORITIES(X)                                                                                                                      \
+	X(WORKLOAD, 1, "workload")                                                                                                             \
+	X(PLANE, 2, "plane")
+
+#define NC_DECISIONS(X)                                                                                                                        \
+	X(ALLOW, 1, "allow")                                                                                                                   \
+	X(DENY, 2, "deny")                                                                                                                     \
+	X(REDIRECT, 3, "redirect")
+
+/*
+ * The one code that says why. The same code stands in the event, the counter, the message and the evidence, and the sentence here is the one
+ * that `netcordon explain` and the manual print. Numbers are never used again for another meaning. The last column is what the code decides.
+ */
+#define NC_REASONS(X)                                                                                                                          \
+	X(LITERAL_LISTED, 1, "literal_listed", ALLOW, "the address, port and protocol are listed")                                             \
+	X(GRANT_LIVE, 2, "grant_live", ALLOW, "the address holds a live grant of a listed name")                                               \
+	X(MODE_UNRESTRICTED, 3, "mode_unrestricted", ALLOW, "the address is public and the mode is unrestricted")                              \
+	X(LOOPBACK_OPEN, 4, "loopback_open", ALLOW, "loopback of the private network namespace is open")                                       \
+	X(RESOLVER, 5, "resolver", REDIRECT, "port 53 goes to the instance's resolver")                                                        \
+	X(PROTOCOL_REFUSED, 16, "protocol_refused", DENY, "only TCP and UDP sockets may reach the network")                                    \
+	X(SOCKET_UNLABELLED, 17, "socket_unlabelled", DENY, "the socket was not made inside the sealed cgroup")                                \
+	X(GENERATION_STALE, 18, "generation_stale", DENY, "the socket belongs to an instance that has ended")                                  \
+	X(AUTHORITY_MISMATCH, 19, "authority_mismatch", DENY, "the task does not belong to the authority that the socket was made for")        \
+	X(MODE_NONE, 20, "mode_none", DENY, "the profile allows no network")                                                                   \
+	X(RESOLVER_ABSENT, 21, "resolver_absent", DENY, "port 53 leads only to the instance's resolver, and it is not there")                  \
+	X(HOST_FLOOR, 22, "host_floor", DENY, "the address is refused in every mode (metadata service, the host itself, or the operator's)")   \
+	X(ADDRESS_NOT_PUBLIC, 23, "address_not_public", DENY, "the address is not global unicast")                                             \
+	X(DESTINATION_NOT_LISTED, 24, "destination_not_listed", DENY, "no listed destination has this address, port and protocol")             \
+	X(PORT_ZERO, 25, "port_zero", DENY, "port 0 is not a destination")                                                                     \
+	X(INTERNAL_ERROR, 26, "internal_error", DENY, "a program could not decide, and what cannot be decided is refused")                     \
+	X(BIND_REFUSED, 32, "bind_refused", DENY, "a fixed local port is only for a private network namespace with open loopback")             \
+	X(OPTION_REFUSED, 33, "option_refused", DENY, "the socket option could change where packets go")                                       \
+	X(UNIX_PEER, 34, "unix_peer", DENY, "the unix socket's peer cannot be shown to be of the same authority")                              \
+	X(FAMILY_REFUSED, 35, "family_refused", DENY, "the address family is past what the cordon can see")                                    \
+	X(PASSED_SOCKET, 36, "passed_socket", DENY, "the socket was handed in from outside")                                                   \
+	X(PACKET_MALFORMED, 48, "packet_malformed", DENY, "the packet is not plain IPv4 or IPv6 with TCP or UDP")                              \
+	X(PACKET_UNADMITTED, 49, "packet_unadmitted", DENY, "the connection was not admitted by this policy")                                  \
+	X(PACKET_DESTINATION, 50, "packet_destination", DENY, "the packet goes elsewhere than the connection that was admitted")               \
+	X(LOOPBACK_DEVICE, 51, "loopback_device", DENY, "the packet would reach the host itself")                                              \
+	X(INBOUND_UNSOLICITED, 52, "inbound_unsolicited", DENY, "nothing inside asked for this packet")                                        \
+	X(SERVER_NAME_UNREADABLE, 53, "server_name_unreadable", DENY, "the first bytes show no server name")                                   \
+	X(SERVER_NAME_MISMATCH, 54, "server_name_mismatch", DENY, "the server name is not a listed name with a grant for this address")        \
+	X(WIRE_QUIC, 55, "wire_quic", DENY, "the first bytes of QUIC cannot be read in the kernel")
+
+/* Which program spoke. The loader's table of programs (loader/hooks.c) is indexed by these. The name is the program's name in the object. */
+#define NC_HOOKS(X)                                                                                                                            \
+	X(SOCK_CREATE, 1, "sock_create")                                                                                                       \
+	X(CONNECT4, 2, "connect4")                                                                                                             \
+	X(CONNECT6, 3, "connect6")                                                                                                             \
+	X(SENDMSG4, 4, "sendmsg4")                                                                                                             \
+	X(SENDMSG6, 5, "sendmsg6")                                                                                                             \
+	X(BIND4, 6, "bind4")                                                                                                                   \
+	X(BIND6, 7, "bind6")                                                                                                                   \
+	X(SETSOCKOPT, 8, "setsockopt")                                                                                                         \
+	X(RECVMSG4, 9, "recvmsg4")                                                                                                             \
+	X(RECVMSG6, 10, "recvmsg6")                                                                                                            \
+	X(GETPEERNAME4, 11, "getpeername4")                                                                                                    \
+	X(GETPEERNAME6, 12, "getpeername6")                                                                                                    \
+	X(EGRESS, 13, "egress")                                                                                                                \
+	X(INGRESS, 14, "ingress")                                                                                                              \
+	X(CONNECT_UNIX, 15, "connect_unix")                                                                                                    \
+	X(SENDMSG_UNIX, 16, "sendmsg_unix")                                                                                                    \
+	X(GUARD_SOCK_CREATE, 17, "guard_sock_create")                                                                                          \
+	X(GUARD_CONNECT4, 18, "guard_connect4")                                                                                                \
+	X(GUARD_CONNECT6, 19, "guard_connect6")                                                                                                \
+	X(GUARD_SENDMSG4, 20, "guard_sendmsg4")                                                                                                \
+	X(GUARD_SENDMSG6, 21, "guard_sendmsg6")
+
+#define NC_ENUM_MODE(symbol, value, ...) NC_MODE_##symbol = value,
+enum nc_mode { NC_MODES(NC_ENUM_MODE) };
+#define NC_ENUM_AUTHORITY(symbol, value, ...) NC_AUTHORITY_##symbol = value,
+enum nc_authority { NC_AUTHORITIES(NC_ENUM_AUTHORITY) };
+#define NC_ENUM_DECISION(symbol, value, ...) NC_##symbol = value,
+enum nc_decision { NC_DECISIONS(NC_ENUM_DECISION) };
+#define NC_ENUM_REASON(symbol, value, ...) NC_REASON_##symbol = value,
+enum nc_reason { NC_REASONS(NC_ENUM_REASON) NC_REASON_MAX = 64 /* counters are indexed by reason: a power of two */ };
+#define NC_ENUM_HOOK(symbol, value, ...) NC_HOOK_##symbol = value,
+enum nc_hook { NC_HOOKS(NC_ENUM_HOOK) NC_HOOK_MAX };
+
+/* ---- map `settings`: one record that holds for the whole host ------------------------------------------------------------------------- */
+
+#define NC_NAT64_MAX 4
+
+/* A network-specific NAT64 prefix (RFC 6052): an address inside it is judged by the IPv4 address that it carries. length: 32 40 48 56 64 96. */
+struct nc_nat64_prefix {
+	union nc_address prefix;
+	__u32 length; /* bits; 0: this row and all after it are unused */
+	__u32 reserved;
+};
+
+struct nc_settings {
+	/* Bit d is set when some authority cgroup lies at depth d (the hierarchy's root is depth 0, as bpf_get_current_ancestor_cgroup_id
+	 * counts): the ancestors that the guard and sock_create look at. An authority may lie at depths 1 to 31. */
+	__u32 depth_mask;
+	__u32 nat64_count;
+	struct nc_nat64_prefix nat64[NC_NAT64_MAX];
+};
+
+/* ---- map `authorities`: array of slots, index = slot ----------------------------------------------------------------------------------- */
+
+#define NC_SLOT_LOOPBACK_OPEN 0x01u /* loopback of the private network namespace `netns_cookie` is open */
+#define NC_SLOT_NON_PUBLIC_OPEN 0x02u /* mode unrestricted with non_public: everything but the host floor */
+
+/*
+ * One authority of one instance. Instance i has the slots 2i (workload) and 2i+1 (plane). User space fills every other field first and stores
+ * generation last: generation 0 means free, and then nothing else is looked at. A policy update stores `revision` once, an aligned word.
+ */
+struct nc_slot {
+	__u64 generation;      /* the instance's identity: random, never used again; the same in both slots of an instance */
+	__u64 revision;        /* counts this authority's policies, from 1 */
+	__u64 cgroup_id;       /* the authority's own cgroup */
+	__u64 netns_cookie;    /* the network namespace that the instance was sealed in; 0 where the kernel gives none (before 5.14) */
+	__u64 resolver_cookie[4]; /* socket cookies of the resolver's sockets: UDP4, TCP4, UDP6, TCP6; 0: none */
+	__u32 cgroup_depth;    /* depth of cgroup_id */
+	__u32 ring;            /* index into `events` */
+	__be16 resolver_port_be; /* the resolver listens on 127.0.0.1 and ::1, this port; 0: none */
+	__be16 canary_port_be; /* during the canary: this port on 127.0.0.1 and ::1 is on the floor; 0 afterwards */
+	__u8 mode;             /* enum nc_mode */
+	__u8 authority;        /* enum nc_authority */
+	__u8 flags;            /* NC_SLOT_* */
+	__u8 reserved[17];
+	__u64 reserved_words[4];
+};
+
+/* ---- maps `workload_policy` and `plane_policy` ------------------------------------------------------------------------------------------ */
+
+#define NC_POLICY_LITERAL 1 /* `address` is the destination's */
+#define NC_POLICY_NAME 2    /* `address` is ::name_id, the number (host order) in words_be[3]'s place, the rest 0 */
+
+struct nc_policy_key {
+	__u64 generation;
+	__u64 revision;
+	union nc_address address;
+	__be16 port_be;
+	__u8 protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	__u8 kind;     /* NC_POLICY_* */
+	__u32 reserved;
+};
+
+#define NC_POLICY_NON_PUBLIC 0x01u /* plane only: this literal may be a non-public address */
+#define NC_POLICY_WIRE_TLS 0x02u   /* the first payload must be a ClientHello with a listed server name */
+#define NC_POLICY_WIRE_HTTP 0x04u  /* the first payload must be a request with a listed Host */
+
+struct nc_policy_value {
+	__u32 flags; /* NC_POLICY_* bits */
+	__u32 reserved;
+};
+
+/* One row of a compiled policy, in the very form in which the kernel keeps it; generation and revision are 0 until the loader fills them. */
+struct nc_policy_entry {
+	struct nc_policy_key key;
+	struct nc_policy_value value;
+};
+
+/* ---- map `grants` ------------------------------------------------------------------------------------------------------------------------ */
+
+#define NC_GRANT_WITNESS 1 /* {generation, address, port, protocol}: name_id of the key is 0, the value names one live owner */
+#define NC_GRANT_NAME 2    /* {generation, address, name_id}: port and protocol are 0 */
+
+struct nc_grant_key {
+	__u64 generation;
+	union nc_address address;
+	__u32 name_id;
+	__be16 port_be;
+	__u8 protocol;
+	__u8 kind; /* NC_GRANT_* */
+};
+
+struct nc_grant_value {
+	__u64 expires_ns; /* CLOCK_BOOTTIME */
+	__u32 name_id;
+	__u32 reserved;
+};
+
+/* ---- map `labels`: socket storage -------------------------------------------------------------------------------------------------------- */
+
+#define NC_LABEL_ADMITTED 0x01u /* admitted, port, protocol and name_id hold an admission */
+#define NC_LABEL_RESOLVER 0x02u /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
+#define NC_LABEL_WIRE_OPEN 0x04u /* the name on the wire has been accepted */
+
+struct nc_label {
+	__u64 generation;
+	__u64 revision; /* the revision that the admission was judged under */
+	union nc_address admitted;
+	__u32 slot;
+	__u32 name_id; /* 0: admitted as a literal */
+	__be16 admitted_port_be;
+	__u8 admitted_protocol;
+	__u8 flags; /* NC_LABEL_* */
+	__u32 policy_flags; /* of the policy entry that admitted */
+	__u32 first_seq;    /* TCP: host order sequence number of the first payload byte; valid with NC_LABEL_WIRE_OPEN */
+	__u32 first_length; /* its length in bytes, until the peer has acknowledged it; then 0 */
+	__u64 name_hash;    /* of the accepted server name */
+};
+
+/* ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it ------------------------------------ */
+
+struct nc_seen_key {
+	__u64 generation;
+	union nc_address destination;
+	__be16 port_be;
+	__u8 protocol;
+	__u8 reason;
+	__u8 authority;
+	__u8 reserved[3];
+};
+
+struct nc_seen_value {
+	__u64 count;
+	__u64 first_ns;
+	__u64 last_ns;
+};
+
+/* ---- map `counters`: array, index = slot -------------------------------------------------------------------------------------------------- */
+
+struct nc_counters {
+	__u64 by_reason[NC_REASON_MAX]; /* exact; by_reason[0] counts events lost because the ring was full */
+};
+
+#define NC_COUNTER_LOST 0
+
+/* ---- map `events`: array of ring buffers --------------------------------------------------------------------------------------------------- */
+
+struct nc_event {
+	__u16 version; /* NC_ABI_VERSION: a reader refuses another */
+	__u16 size;    /* of the whole record */
+	__u32 slot;
+	__u64 generation;
+	__u64 revision;
+	__u64 time_ns;
+	__u64 socket_cookie;
+	__u64 cgroup_id; /* the current task's, at the time of the check; 0 in packet programs, where "current" is anybody */
+	union nc_address destination;
+	union nc_address admitted; /* packet programs: what the connection had been admitted for */
+	__be16 port_be;
+	__be16 admitted_port_be;
+	__u8 protocol;
+	__u8 family; /* 4 or 6: the family of the call or packet, not of the socket */
+	__u8 hook;   /* enum nc_hook */
+	__u8 decision;
+	__u8 reason;
+	__u8 address_class; /* enum nc_address_class of bpf/address.h; 0: not asked */
+	__u8 authority;
+	__u8 reserved;
+	__u32 pid;    /* thread group id in the initial pid namespace; 0 in packet programs */
+	__u32 pid_ns; /* the same in the task's own pid namespace; 0: the kernel did not tell */
+	__u32 uid;
+	__u32 name_id;
+	__u32 detail; /* setsockopt: level << 16 | option; sock_create: family << 16 | type; else 0 */
+	char comm[16]; /* the workload chooses it: text made safe before it is shown */
+};
+
+/* ---- layout ------------------------------------------------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(union nc_address) == 16, "an address is 16 bytes");
+_Static_assert(sizeof(struct nc_nat64_prefix) == 24, "nat64 prefix");
+_Static_assert(sizeof(struct nc_settings) == 8 + 24 * NC_NAT64_MAX, "settings");
+_Static_assert(sizeof(struct nc_slot) == 128, "a slot is two cache lines");
+_Static_assert(__builtin_offsetof(struct nc_slot, resolver_cookie) == 32, "slot");
+_Static_assert(__builtin_offsetof(struct nc_slot, cgroup_depth) == 64, "slot");
+_Static_assert(sizeof(struct nc_policy_key) == 40, "policy key");
+_Static_assert(__builtin_offsetof(struct nc_policy_key, port_be) == 32, "policy key");
+_Static_assert(sizeof(struct nc_policy_value) == 8, "policy value");
+_Static_assert(sizeof(struct nc_policy_entry) == 48, "policy entry");
+_Static_assert(sizeof(struct nc_grant_key) == 32, "grant key");
+_Static_assert(sizeof(struct nc_grant_value) == 16, "grant value");
+_Static_assert(sizeof(struct nc_label) == 64, "a label is one cache line");
+_Static_assert(sizeof(struct nc_seen_key) == 32, "seen key");
+_Static_assert(sizeof(struct nc_event) == 128, "event");
+_Static_assert(__builtin_offsetof(struct nc_event, destination) == 48, "event");
+_Static_assert(__builtin_offsetof(struct nc_event, comm) == 112, "event");
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * vmlinux.h - the few kernel types that the programs read, written by hand for CO-RE
+ *
+ * No dump of any kernel: only what is used stands here. A structure marked preserve_access_index is relocated by libbpf against the BTF of the
+ * running kernel, so its offsets here do not matter, only its names. The others (bpf_sock_addr, __sk_buff, ...) are the kernel's stable user ABI
+ * and stand in linux/bpf.h, which this file includes.
+ */
+#ifndef NC_VMLINUX_H
+#define NC_VMLINUX_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct task_struct {
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * error.h - one error, typed, with what an operator needs to act on it
+ *
+ * A function that can fail returns 0 or a negative errno and fills `reterr` (never NULL) on failure only. Functions do not log: the command
+ * prints the error once, as one line or, with --json, as {code, detail, pointer, hint}. `code` is a word of NC_ERRORS and part of the interface;
+ * detail and hint are prose for people.
+ */
+#ifndef NC_ERROR_H
+#define NC_ERROR_H
+
+#include <stdbool.h>
+
+/* code, exit status (1: the answer is no, 2: usage, 3: could not), what it means. Messages, docs and tests come from this table. */
+#define NC_ERRORS(X)                                                                                                                           \
+	X(USAGE, "usage", 2, "the command line is not understood")                                                                             \
+	X(CONFIG_INVALID, "config_invalid", 2, "the configuration file is not valid")                                                          \
+	X(PROFILE_UNREADABLE, "profile_unreadable", 3, "the profile cannot be read")                                                           \
+	X(PROFILE_INVALID, "profile_invalid", 2, "the profile is not valid")                                                                   \
+	X(NAMES_UNSUPPORTED, "names_unsupported", 3, "a destination is a host name, and this build has no resolver")                           \
+	X(EGRESS_CERTIFICATION_UNMET, "egress_certification_unmet", 1, "the provider's advertised grade is below what the profile requires")   \
+	X(CAPABILITY_INVALID, "capability_invalid", 3, "the capability document is not valid")                                                 \
+	X(HOST_UNSUPPORTED, "host_unsupported", 3, "this kernel lacks something that netcordon cannot do without")                             \
+	X(HOST_DENIED, "host_denied", 3, "the kernel refused a privileged operation")                                                          \
+	X(HOST_DOWN, "host_down", 3, "the programs are not installed")                                                                         \
+	X(HOST_BUSY, "host_busy", 1, "instances still live")                                                                                   \
+	X(HOST_INCOMPLETE, "host_incomplete", 3, "a required program is not in force")                                                         \
+	X(PROGRAM_FOREIGN, "program_foreign", 3, "a program of somebody else is in force on the cgroup")                                       \
+	X(OBJECT_MUTANT, "object_mutant", 3, "the objects are built for the matrix and have a check switched off")                             \
+	X(CGROUP_INVALID, "cgroup_invalid", 2, "the path is not a usable cgroup")                                                              \
+	X(INSTANCE_INVALID, "instance_invalid", 2, "the instance's name is not valid")                                                         \
+	X(INSTANCE_EXISTS, "instance_exists", 1, "an instance of this name lives")                                                             \
+	X(INSTANCE_UNKNOWN, "instance_unknown", 1, "no instance of this name")                                                                 \
+	X(INSTANCE_BUSY, "instance_busy", 1, "the authority already has a live process tree")                                                  \
+	X(SLOTS_EXHAUSTED, "slots_exhausted", 3, "every slot is taken")                                                                        \
+	X(RINGS_EXHAUSTED, "rings_exhausted", 3, "every event ring is taken")                                                                  \
+	X(POLICY_FULL, "policy_full", 3, "the policy does not fit into the map")                                                               \
+	X(SEAL_MISMATCH, "seal_mismatch", 3, "what was read back differs from the compiled image")                                             \
+	X(CANARY_FAILED, "canary_failed", 3, "the canary did not see the refusal that it must see")                                            \
+	X(UID_SHARED, "uid_shared", 3, "a process outside the instance has the workload's user id")                                            \
+	X(PROCESS_INVALID, "process_invalid", 3, "the command cannot be started as the profile says")                                          \
+	X(DESCRIPTOR_REFUSED, "descriptor_refused", 3, "a standard descriptor is of a kind that may not be handed in")                         \
+	X(CREDENTIAL_LEAK, "credential_leak", 3, "a plane credential stands in what would be passed to the workload")                          \
+	X(KEY_INVALID, "key_invalid", 3, "the key is not usable")                                                                              \
+	X(KEY_EXISTS, "key_exists", 1, "the file exists, and keys are never overwritten")                                                      \
+	X(EVIDENCE_UNWRITABLE, "evidence_unwritable", 3, "the evidence cannot be written")                                                     \
+	X(EVIDENCE_INVALID, "evidence_invalid", 1, "the evidence does not verify")                                                             \
+	X(EVENTS_GONE, "events_gone", 1, "the sequence asked for lies below what is kept")                                                     \
+	X(DEADLINE, "deadline", 3, "it took longer than was allowed")                                                                          \
+	X(SYSTEM, "system", 3, "a system call failed")
+
+#define NC_ENUM_ERROR(symbol, ...) NC_E_##symbol,
+enum nc_error_code { NC_E_NONE, NC_ERRORS(NC_ENUM_ERROR) NC_E_COUNT };
+
+struct nc_error {
+	enum nc_error_code code;
+	int status;         /* negative errno behind it, or 0 */
+	char detail[320];   /* what, and where */
+	char pointer[256];  /* RFC 6901 JSON pointer into the document at fault, or "" */
+	char hint[256];     /* what to do, or "" */
+};
+
+/*
+ * Fills *reterr and returns `status` if that is negative, else -EINVAL, so that `return nc_error_set(...)` is one statement. The format makes
+ * the detail. Never fails; text that is too long is cut.
+ */
+int nc_error_set(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same with the errno's own words after the detail: "open /x: Permission denied". */
+int nc_error_sys(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Adds what to do. Returns reterr->status' sign rule as above, so it can end a return statement. */
+int nc_error_hint(struct nc_error *reterr, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+const char *nc_error_word(enum nc_error_code code);    /* "profile_invalid"; "none" for 0 */
+const char *nc_error_meaning(enum nc_error_code code); /* the table's sentence */
+int nc_error_exit(enum nc_error_code code);            /* the table's exit status */
+
+#endif

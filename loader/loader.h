@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * loader.h - the one door to the kernel
+ *
+ * Behind it: libbpf, libnl and the cgroup file system. In front of it: no libbpf or libnl type, no policy text, no JSON, no key. What comes in is
+ * a compiled image, what goes out is what the kernel answered.
+ *
+ * The life of a host:      nc_host_up (load, pin, attach, verify) ... nc_host_open / nc_host_close ... nc_host_down
+ * The life of an instance: nc_claim_new -> nc_claim_make_cgroups -> nc_claim_seal (each authority) -> ... -> nc_claim_release
+ *
+ * Every function returns 0 or a negative errno and then fills reterr. Outputs are untouched on failure. Handles are owned by the caller and not
+ * safe for use by two threads at once; several processes may work on one host at the same time.
+ */
+#ifndef NC_LOADER_H
+#define NC_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include "error.h"
+#include "netcordon_abi.h"
+
+#define NC_INSTANCE_NAME_MAX 64 /* [a-z0-9] first, then [a-z0-9._-]; bytes without the NUL */
+#define NC_PATH_MAX 512
+
+/* ---- the host: programs, maps, links ------------------------------------------------------------------------------------------------------ */
+
+struct nc_host; /* an open host: descriptors of the pinned maps, mapped slots and counters */
+
+struct nc_host_options {
+	const char *root;        /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
+	const char *runtime;     /* folder for locks and instance state; NULL: /run/netcordon */
+	const char *bpffs;       /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
+	const char *manifest;    /* hex digest that names the build, part of the pin folder's name; never NULL */
+	uint32_t instances;      /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
+	uint32_t rings;
+	uint32_t ring_bytes;
+	uint32_t policy_entries;
+	uint32_t grant_entries;
+	uint32_t seen_entries;
+	const char *const *foreign_allowed; /* names of foreign programs that may be in force; NULL-terminated, or NULL */
+	const union nc_address *floor;      /* operator's additions to the host floor */
+	size_t floor_count;
+	const struct nc_nat64_prefix *nat64;
+	size_t nat64_count;
+};
+
+/* Loads, pins and attaches what is missing, then verifies as nc_host_verify does. Safe to call from many processes at once (a lock), a no-op
+ * when everything is in place. A half-finished earlier attempt is completed or replaced. */
+int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
+/* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
+int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
+void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
+int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
+
+#define NC_PROGRAM_NAME_MAX 16 /* the kernel keeps 15 bytes of a program's name */
+
+/* One program as found in force on a cgroup by asking the kernel. */
+struct nc_effective {
+	char hook[24];       /* the attach type in NC_HOOKS' words; "guard_…" for the guard */
+	char name[NC_PROGRAM_NAME_MAX];
+	uint32_t id;         /* kernel's program id */
+	bool ours;
+	uint8_t tag[8];
+	void *xlated;        /* translated instructions as read back; NULL when the kernel withholds them. Hashing is the caller's */
+	size_t xlated_size;
+};
+
+struct nc_effective_list {
+	struct nc_effective *programs; /* freed by nc_effective_free */
+	size_t count;
+};
+
+/* Asks what is effective on the cgroup behind cgroup_fd (the slice when -1), in the kernel's order. HOST_INCOMPLETE when a required program of
+ * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
+int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
+void nc_effective_free(struct nc_effective_list *list);
+
+struct nc_host_facts {
+	char root[NC_PATH_MAX];  /* cgroup that counts as root */
+	char slice[NC_PATH_MAX]; /* the revision's own slice below it */
+	char pins[NC_PATH_MAX];
+	uint32_t instances_max, instances_used, rings_max, rings_used;
+	uint64_t policy_entries, grant_entries, seen_entries; /* present now, counted by walking */
+	uint32_t links;                                       /* pinned links found */
+};
+/* The BPF object as embedded in this binary; lives as long as the program. */
+void nc_host_object(const void **ret_bytes, size_t *ret_size);
+/* The read-only data map as read back from the kernel; the caller frees. */
+int nc_host_rodata(struct nc_host *host, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
+int nc_host_facts(struct nc_host *host, struct nc_host_facts *ret_facts, struct nc_error *reterr);
+
+/* ---- closures: which way out is closed here, by what -------------------------------------------------------------------------------------- */
+
+enum nc_closure_state { NC_CLOSURE_GAP, NC_CLOSURE_IN_FORCE, NC_CLOSURE_ABSENT /* the path itself cannot be made on this kernel */ };
+
+struct nc_closure {
+	const char *path;      /* stable word: "udp_connect", "unix_pathname", "io_uring_socket" */
+	const char *summary;   /* one line for people */
+	const char *mechanism; /* what closes it here, or what would */
+	enum nc_closure_state state;
+};
+
+/* The closure table with what is in force on this machine, found by doing the real thing on a scratch cgroup, never by version or errno. The rows
+ * live as long as the program. With an open host what that host attached counts, else what a probe of this kernel could attach. */
+int nc_closures(struct nc_host *host, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+
+/* ---- instances ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A compiled policy of one authority, in the kernel's own form. `entries` is sorted by memcmp of the key, without duplicates, generation and
+ * revision 0. The digest in evidence is over this. */
+struct nc_image {
+	uint8_t authority; /* enum nc_authority */
+	uint8_t mode;      /* enum nc_mode */
+	uint8_t flags;     /* NC_SLOT_* */
+	struct nc_policy_entry *entries;
+	size_t count;
+};
+
+struct nc_claim; /* a claimed instance: lock held, index and generation taken */
+
+/* Claims the name, an index with its two slots and a ring. INSTANCE_EXISTS while another process holds the name; the remains of a dead owner are
+ * cleaned first. The claim holds a lock file until the process ends or releases. */
+int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
+uint64_t nc_claim_generation(const struct nc_claim *claim);
+uint32_t nc_claim_index(const struct nc_claim *claim);
+/* Folder of the instance below the runtime folder, 0700 root: the owner may put its own state files there; release removes it whole. */
+const char *nc_claim_folder(const struct nc_claim *claim);
+
+/* Makes the two cgroups, under random names, below the slice. Everything inside is refused until sealed. */
+int nc_claim_make_cgroups(struct nc_claim *claim, struct nc_error *reterr);
+/* Takes an existing cgroup as the workload authority's instead (attach, OCI), attaching the slice's programs there; the plane's is made as above.
+ * CGROUP_INVALID unless it is an empty-or-not cgroup below root, not the root itself, not below or above another sealed one. */
+int nc_claim_take_cgroup(struct nc_claim *claim, const char *path, struct nc_error *reterr);
+int nc_claim_cgroup_fd(const struct nc_claim *claim, enum nc_authority authority);          /* O_DIRECTORY, owned by the claim, close-on-exec */
+const char *nc_claim_cgroup_path(const struct nc_claim *claim, enum nc_authority authority); /* in the file system */
+
+struct nc_seal {
+	const struct nc_image *image;
+	uint64_t netns_cookie; /* 0: unknown */
+};
+/* Writes every entry, reads all back, compares byte for byte (SEAL_MISMATCH), then opens the slot. On failure nothing of it is left. */
+int nc_claim_seal(struct nc_claim *claim, enum nc_authority authority, const struct nc_seal *seal, struct nc_error *reterr);
+/* A new revision of a sealed authority: write, read back, one store of the revision, then the old entries go. */
+int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision, struct nc_error *reterr);
+/* Reads back again and compares: the closing statement's question. */
+int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
+/* Network-order port of the canary on the floor; 0 takes it away. */
+int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
+/* Exact counters since the seal. */
+int nc_claim_counters(struct nc_claim *claim, enum nc_authority authority, struct nc_counters *ret_counters, struct nc_error *reterr);
+/* First sight and repeats of this instance. `each` returns 0 to go on. */
+int nc_claim_seen(struct nc_claim *claim, int (*each)(void *context, const struct nc_seen_key *key, const struct nc_seen_value *value), void *context,
+		  struct nc_error *reterr);
+/* A descriptor of the instance's ring, for nc_events_open in the process that reads it. Owned by the claim. */
+int nc_claim_ring_fd(const struct nc_claim *claim);
+
+/* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
+int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
+/* Kills everything in the authority's cgroup and below, with cgroup.kill or, before 5.14, by freezing and signalling; waits, bounded by timeout_ms. */
+int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr);
+/* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
+ * network namespace of netns_fd (-1: the caller's). */
+int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr);
+/* Kills, removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the folder. Goes on after an error and reports
+ * the first; the claim is freed in every case. NULL is fine. */
+int nc_claim_release(struct nc_claim *claim, struct nc_error *reterr);
+/* Lets go of the handle without ending the instance (on-supervisor-death keep, attach). */
+void nc_claim_abandon(struct nc_claim *claim);
+
+struct nc_instance_row {
+	char name[NC_INSTANCE_NAME_MAX + 1];
+	char folder[NC_PATH_MAX];
+	char cgroup[NC_PATH_MAX]; /* the workload's */
+	uint64_t generation;
+	uint32_t index;
+	bool owner_lives;         /* somebody holds the lock */
+	bool populated;
+	bool kept;                /* abandoned on purpose */
+	uint8_t mode;
+	uint64_t intended[2], present[2]; /* policy entries meant and found: workload, plane */
+	struct nc_counters counters[2];
+};
+/* Walks all instances of the host. `each` returns 0 to go on. */
+int nc_instances(struct nc_host *host, int (*each)(void *context, const struct nc_instance_row *row), void *context, struct nc_error *reterr);
+/* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
+int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
+/* Ends what dead owners left: kills, removes, releases. */
+int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
+
+/* ---- events ---------------------------------------------------------------------------------------------------------------------------------- */
+
+struct nc_events;
+/* Maps the ring behind ring_fd (which stays the caller's). One reader at a time. */
+int nc_events_open(int ring_fd, struct nc_events **ret_events, struct nc_error *reterr);
+int nc_events_poll_fd(const struct nc_events *events); /* becomes readable when there is something */
+/* Hands every record of `generation` that is there now to `each`, skips others; never waits. A record of another version or size is EPROTO. */
+int nc_events_drain(struct nc_events *events, uint64_t generation, int (*each)(void *context, const struct nc_event *event), void *context, struct nc_error *reterr);
+void nc_events_close(struct nc_events *events);
+
+/* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */
+
+/* Network namespace cookie of netns_fd (-1: the caller's), by SO_NETNS_COOKIE on a socket made there; 0 and success before 5.14. */
+int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
+/* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */
+int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, struct nc_error *reterr);
+/* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
+int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */
+struct nc_floor;
+int nc_floor_open(struct nc_host *host, struct nc_floor **ret_floor, struct nc_error *reterr);
+int nc_floor_poll_fd(const struct nc_floor *floor);
+int nc_floor_step(struct nc_floor *floor, struct nc_error *reterr);
+void nc_floor_close(struct nc_floor *floor);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * json.h - JSON at the border: read strictly, write canonically
+ *
+ * Reading refuses what two parsers could understand differently: duplicate keys, NUL in a key or a string, invalid UTF-8, bad escapes, lone
+ * surrogates, numbers that are not integers within +-(2^53 - 1), anything after the document, nesting beyond 32, documents over a limit.
+ * Canonical form is RFC 8785 restricted to ASCII keys, strings, booleans, null-free objects and arrays, and such integers.
+ */
+#ifndef NC_JSON_H
+#define NC_JSON_H
+
+#include <jansson.h>
+#include "error.h"
+
+#define NC_JSON_SIZE_MAX (16u << 20) /* bytes of one document: a profile of 100,000 destinations fits */
+
+/* `code` is what a refusal is called (PROFILE_INVALID, EVIDENCE_INVALID, ...). The caller owns *ret_value (json_decref). */
+int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr);
+/* Canonical bytes of `value`, NUL-terminated beyond *ret_length; the caller frees. -EINVAL for what the canonical form cannot hold. */
+int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr);
+
+static inline void nc_cleanup_json(json_t **value)
+{
+	json_decref(*value);
+}
+#define NC_JSON __attribute__((cleanup(nc_cleanup_json)))
+
+#endif

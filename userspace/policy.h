@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* policy.h - a checked profile into the image that the kernel holds, one image for each authority */
+#ifndef NC_POLICY_H
+#define NC_POLICY_H
+
+#include "loader.h"
+#include "profile.h"
+
+/* Entries come out sorted and unique; an empty allowlist compiles to mode none. The same profile always gives the same bytes. The caller frees
+ * with nc_image_free. Until names are resolved here, a host name is NAMES_UNSUPPORTED, with its pointer. */
+int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_error *reterr);
+void nc_image_free(struct nc_image *image);
+/* Over authority, mode, flags, count (little endian) and the entries as they stand in memory: what is compared on read-back. */
+void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest);
+
+#endif
