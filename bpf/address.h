@@ -282,7 +282,12 @@ static __always_inline enum nc_address_class nc_ipv6_class(const union nc_addres
 	return NC_CLASS_UNASSIGNED;
 }
 
-/* The one question: what class is this address, on a network with these NAT64 prefixes (`settings` may be NULL: none but the well-known one)? */
+/* A class and what follows from it. */
+struct nc_class {
+	__u8 code; /* enum nc_address_class */
+	__u8 is_public;
+};
+
 static __always_inline enum nc_address_class nc_address_class_of(const union nc_address *address, const struct nc_settings *settings)
 {
 	__u32 ip = 0;
@@ -296,6 +301,15 @@ static __always_inline enum nc_address_class nc_address_class_of(const union nc_
 	if (carried == NC_CARRIED_IPV4)
 		return nc_class_is_public(nc_ipv4_class(ip)) ? NC_CLASS_NAT64_PUBLIC : NC_CLASS_NAT64_NON_PUBLIC;
 	return nc_ipv6_class(address);
+}
+
+/* The one question: what class is this address, on a network with these NAT64 prefixes (`settings` may be NULL: none but the well-known one)? */
+static __always_inline struct nc_class nc_classify(const union nc_address *address, const struct nc_settings *settings)
+{
+	enum nc_address_class code = nc_address_class_of(address, settings);
+	struct nc_class class = { .code = code, .is_public = nc_class_is_public(code) };
+
+	return class;
 }
 
 /* Whether a configured NAT64 prefix is one: a length of RFC 6052 2.2, no bit beyond it, octet 8 zero, and not the space of IPv4 itself. */
