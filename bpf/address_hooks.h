@@ -141,9 +141,8 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 
 	sighting.hook = hook;
 	sighting.family = family;
-	sighting.has_task = 1;
 	sighting.socket_cookie = bpf_get_socket_cookie(ctx);
-	nc_note(slot, &flow, &verdict, &sighting);
+	nc_note_task(slot, &flow, &verdict, &sighting);
 
 	if (verdict.decision == NC_ALLOW) {
 		if (!sends && label)

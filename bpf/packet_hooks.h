@@ -18,8 +18,8 @@
 #include "packet.h"
 #include "socket_hooks.h"
 
-static __always_inline int nc_note_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
-					  const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
+static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
+					     const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
 {
 	struct nc_flow flow = {};
 	struct nc_sighting sighting = {};
@@ -33,7 +33,7 @@ static __always_inline int nc_note_packet(struct __sk_buff *skb, const struct nc
 	sighting.family = packet->family;
 	sighting.socket_cookie = bpf_get_socket_cookie(skb);
 	sighting.label = label;
-	return nc_note(slot, &flow, verdict, &sighting);
+	nc_note_plain(slot, &flow, verdict, &sighting);
 }
 
 /* Through the loopback device: the resolver's endpoint for a redirected socket, open loopback, and a plane literal that is the host's own address. */
@@ -126,7 +126,7 @@ int egress(struct __sk_buff *skb)
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return NC_PASS;
-	nc_note_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
+	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
 }
 
@@ -160,7 +160,7 @@ int ingress(struct __sk_buff *skb)
 	if (plain && nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return NC_PASS;
 	nc_verdict_set(&verdict, NC_DENY, NC_REASON_INBOUND_UNSOLICITED);
-	nc_note_packet(skb, slot, label, &packet, NC_HOOK_INGRESS, &verdict);
+	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_INGRESS, &verdict);
 	return NC_REFUSE;
 }
 
