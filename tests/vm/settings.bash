@@ -12,7 +12,7 @@ VM_MEMORY=${VM_MEMORY:-2048}  # MiB
 VM_APPEND=${VM_APPEND:-}      # more words for the kernel's command line
 mkdir -p "$VM_CACHE" || exit 3
 
-# The rows of kernels.list without comments: name suites pattern.
+# The rows of kernels.list without comments: name suites pattern lacks.
 kernel_rows() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' -e "s/ARCH/$VM_ARCH/" "$VM_HERE/kernels.list"
 }

@@ -67,6 +67,26 @@ static int take_maps(struct bpf_object *object, struct bpf_object *maps)
 	return 0;
 }
 
+/* Hooks that the distribution's libbpf does not know by name yet: their numbers in the kernel's enum bpf_attach_type. */
+static const struct {
+	const char *section;
+	int attach_type;
+} unknown_to_libbpf[] = {
+	{"cgroup/connect_unix", 49},
+	{"cgroup/sendmsg_unix", 50},
+};
+
+static void ask_for(struct bpf_program *program)
+{
+	bpf_program__set_autoload(program, true);
+	for (size_t i = 0; i < sizeof(unknown_to_libbpf) / sizeof(unknown_to_libbpf[0]); i++) {
+		if (strcmp(bpf_program__section_name(program), unknown_to_libbpf[i].section) != 0)
+			continue;
+		bpf_program__set_type(program, BPF_PROG_TYPE_CGROUP_SOCK_ADDR);
+		bpf_program__set_expected_attach_type(program, unknown_to_libbpf[i].attach_type);
+	}
+}
+
 /* What the kernel counted, from the verifier's closing line: "processed N insns ...". */
 static unsigned long instructions_of(const char *log)
 {
@@ -85,7 +105,7 @@ static bool try_program(const char *path, const char *name, struct bpf_object *m
 	last_warning[0] = '\0';
 	if (program == NULL)
 		return false;
-	bpf_program__set_autoload(program, true);
+	ask_for(program);
 	bpf_program__set_log_buf(program, log, LOG_BYTES);
 	bpf_program__set_log_level(program, 4);
 	r = take_maps(object, maps);
@@ -102,7 +122,7 @@ static bool try_program(const char *path, const char *name, struct bpf_object *m
 	program = object == NULL ? NULL : bpf_object__find_program_by_name(object, name);
 	printf("FAILED\t%s\t%s\t%s\n", name, program == NULL ? "?" : bpf_program__section_name(program), strerror(-r));
 	if (program != NULL) {
-		bpf_program__set_autoload(program, true);
+		ask_for(program);
 		bpf_program__set_log_buf(program, log, LOG_BYTES);
 		bpf_program__set_log_level(program, 1);
 		if (take_maps(object, maps) == 0)
