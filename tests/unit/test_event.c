@@ -175,6 +175,26 @@ static void forged_text(void **state)
 	nc_evidence_report_free(&report);
 }
 
+/* Who refuses a socket or an option has no destination to speak of: what stands in its place is not shown as one. */
+static void without_destination(void **state)
+{
+	struct nc_event event = refusal();
+
+	(void)state;
+	event.family = 0;
+	event.hook = NC_HOOK_SETSOCKOPT;
+	event.reason = NC_REASON_OPTION_REFUSED;
+	event.address_class = 0;
+	event.detail = 41u << 16 | 57;
+	NC_JSON json_t *record = nc_event_json(&event);
+	assert_null(json_object_get(record, "destination"));
+	assert_null(json_object_get(record, "port"));
+	assert_null(json_object_get(record, "family"));
+	assert_null(json_object_get(record, "address_class"));
+	assert_int_equal(json_integer_value(json_object_get(record, "detail")), 41 << 16 | 57);
+	is(record, "reason", "option_refused");
+}
+
 /* A name without its NUL is sixteen bytes, not more. */
 static void full_name(void **state)
 {
@@ -202,7 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(named), cmocka_unit_test(sixty_four_bits), cmocka_unit_test(addresses), cmocka_unit_test(codes),
-		cmocka_unit_test(forged_text), cmocka_unit_test(full_name), cmocka_unit_test(counters),
+		cmocka_unit_test(forged_text), cmocka_unit_test(without_destination), cmocka_unit_test(full_name), cmocka_unit_test(counters),
 	};
 
 	if (sodium_init() < 0)
