@@ -127,8 +127,7 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		if (!label || !slot)
 			return NC_REFUSE;
 		/* send() with control data on a connected socket: the kernel shows an all-zero address. The backstop sees where it really goes. */
-		if (sends && !flow.port_be && !flow.destination.halves[0] &&
-		    (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
+		if (sends && !flow.port_be && !flow.destination.halves[0] && (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
 			return NC_PASS;
 		nc_decide_destination(slot, &flow, &verdict);
 	}

@@ -16,7 +16,7 @@
 struct nc_sighting {
 	__u32 slot_index;
 	__u8 hook;
-	__u8 family;    /* 4 or 6 */
+	__u8 family; /* 4 or 6 */
 	__u8 reserved[2];
 	__u32 detail;
 	__u32 reserved2;
@@ -140,7 +140,7 @@ static __noinline int nc_note_task(const struct nc_slot *slot, const struct nc_f
 }
 
 static __noinline int nc_note_plain(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-				     const struct nc_sighting *sighting)
+				    const struct nc_sighting *sighting)
 {
 	nc_note(slot, flow, verdict, sighting, 0);
 	return 0;
