@@ -73,6 +73,18 @@
 #define NC_ENUM_ADDRESS_CLASS(symbol, value, ...) NC_CLASS_##symbol = value,
 enum nc_address_class { NC_CLASS_NOT_ASKED = 0, NC_ADDRESS_CLASSES(NC_ENUM_ADDRESS_CLASS) };
 
+/* Metadata and credential services of clouds, wherever they sit: on the floor of every host. Four words in host order, IPv4 in mapped form; whose. */
+#define NC_METADATA_SERVICES(X)                                                                                                                        \
+	X(0, 0, 0x0000ffff, NC_IPV4(169, 254, 169, 254), "most clouds")                                                                                \
+	X(0, 0, 0x0000ffff, NC_IPV4(169, 254, 170, 2), "Amazon ECS")                                                                                   \
+	X(0, 0, 0x0000ffff, NC_IPV4(169, 254, 170, 23), "Amazon EKS")                                                                                  \
+	X(0xfd000ec2, 0, 0, 0x0254, "Amazon EC2")                                                                                                      \
+	X(0xfd000ec2, 0, 0, 0x0023, "Amazon EKS")                                                                                                      \
+	X(0xfd2000ce, 0, 0, 0x0254, "Google Cloud")                                                                                                    \
+	X(0, 0, 0x0000ffff, NC_IPV4(100, 100, 100, 200), "Alibaba Cloud")                                                                              \
+	X(0, 0, 0x0000ffff, NC_IPV4(192, 0, 0, 192), "Oracle Cloud")                                                                                   \
+	X(0, 0, 0x0000ffff, NC_IPV4(168, 63, 129, 16), "Azure")
+
 /* ---- ranges: four octets, prefix length, class, defined by ------------------------------------------------------------------------------------- */
 
 #define NC_IPV4_RANGES(X)                                                                                                                              \
@@ -186,6 +198,16 @@ static __always_inline bool nc_class_is_public(enum nc_address_class class)
 }
 #define NC_CHECK_PUBLIC(symbol, value, word, public, ...) _Static_assert((public) == ((value) >= 1 && (value) <= 3), "codes 1 to 3 are the public ones");
 NC_ADDRESS_CLASSES(NC_CHECK_PUBLIC)
+
+/*
+ * Whether the class hides an IPv4 address that is not looked at: a tunnel or a translator behind it may turn it into any address, the floor's among
+ * them. What opens non-public addresses wholesale leaves these closed.
+ */
+static __always_inline bool nc_class_hides_ipv4(enum nc_address_class class)
+{
+	return (class >= NC_CLASS_IPV4_COMPATIBLE && class <= NC_CLASS_IPV4_TRANSLATED) ||
+	       (class >= NC_CLASS_NAT64_MALFORMED && class <= NC_CLASS_NAT64_LOCAL) || class == NC_CLASS_TEREDO || class == NC_CLASS_SIX_TO_FOUR;
+}
 
 /* Class of an IPv4 address in host byte order. */
 static __always_inline enum nc_address_class nc_ipv4_class(__u32 ip)
@@ -310,6 +332,18 @@ static __always_inline struct nc_class nc_classify(const union nc_address *addre
 	struct nc_class class = { .code = code, .is_public = nc_class_is_public(code) };
 
 	return class;
+}
+
+#define NC_MATCH_METADATA(w0, w1, w2, w3, ...)                                                                                                         \
+	if (address->words_be[0] == NC_SWAP32(w0) && address->words_be[1] == NC_SWAP32(w1) && address->words_be[2] == NC_SWAP32(w2) &&                 \
+	    address->words_be[3] == NC_SWAP32(w3))                                                                                                     \
+		return true;
+
+/* Whether the address stands in the table of metadata services; for user space, since the kernel asks the floor map. */
+static inline bool nc_address_is_metadata(const union nc_address *address)
+{
+	NC_METADATA_SERVICES(NC_MATCH_METADATA)
+	return false;
 }
 
 /* Whether a configured NAT64 prefix is one: a length of RFC 6052 2.2, no bit beyond it, octet 8 zero, and not the space of IPv4 itself. */

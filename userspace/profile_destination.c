@@ -42,12 +42,29 @@ static bool is_never_a_destination(enum nc_address_class class, const union nc_a
 	}
 }
 
+/* The address itself, or the IPv4 address that it carries through NAT64. */
+static bool is_metadata(const union nc_address *address)
+{
+	union nc_address carried = { .bytes = { [10] = 0xff, [11] = 0xff } };
+	__u32 ip = 0;
+
+	if (nc_address_is_metadata(address))
+		return true;
+	if (nc_address_carried(address, NULL, &ip) != NC_CARRIED_IPV4)
+		return false;
+	carried.words_be[3] = NC_SWAP32(ip);
+	return nc_address_is_metadata(&carried);
+}
+
 static int check_literal(const struct nc_destination *destination, const struct nc_place *place, enum nc_owner owner, struct nc_error *reterr)
 {
 	struct nc_class class = nc_classify(&destination->address, NULL);
 	char text[NC_ADDRESS_TEXT];
 	const char *hint;
 
+	if (is_metadata(&destination->address))
+		return nc_place_error(NC_PLACE_KEY(place, "host"), reterr, "pass what the workload needs to know by its environment",
+				      "%s is a cloud's metadata service, which is refused in every mode", nc_address_text(&destination->address, text));
 	if (class.is_public || (destination->non_public && !is_never_a_destination(class.code, &destination->address)))
 		return 0;
 	if (owner == NC_OWNER_WORKLOAD)
@@ -61,29 +78,27 @@ static int check_literal(const struct nc_destination *destination, const struct 
 			      nc_class_source(class.code));
 }
 
-/* The name on the wire: TLS on 443 and HTTP on 80 unless the profile says otherwise; only for names, only over TCP. */
+/*
+ * The name on the wire: TLS on 443 and HTTP on 80 unless the profile says otherwise; only for names. Over UDP `tls` stands for "the name must be
+ * compared", which cannot be done for QUIC: the kernel refuses it with a reason of its own, and `any` opens it.
+ */
 static int parse_wire(const json_t *entry, const struct nc_place *place, struct nc_destination *destination, struct nc_error *reterr)
 {
 	size_t which = SIZE_MAX;
 	int status = nc_member_word(entry, place, "wire", false, wire_words, &which, reterr);
-	bool given = which != SIZE_MAX;
-	uint8_t fallback = destination->port == 443 ? NC_WIRE_TLS : destination->port == 80 ? NC_WIRE_HTTP : NC_WIRE_ANY;
+	bool given = which != SIZE_MAX, tcp = destination->protocol == IPPROTO_TCP;
+	uint8_t fallback = destination->port == 443 ? NC_WIRE_TLS : destination->port == 80 && tcp ? NC_WIRE_HTTP : NC_WIRE_ANY;
 
 	if (status)
 		return status;
 	destination->wire = given ? wires[which] : destination->literal ? NC_WIRE_ANY : fallback;
-	if (destination->wire == NC_WIRE_ANY)
-		return 0;
-	if (destination->literal)
+	if (destination->literal && destination->wire != NC_WIRE_ANY)
 		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "leave \"wire\" out: an address literal has no name that could be compared",
 				      "\"wire\": \"%s\" stands beside an address literal", wire_words[which]);
-	if (destination->protocol == IPPROTO_TCP)
-		return 0;
-	if (given)
-		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "say \"wire\": \"any\", or use TCP",
-				      "\"wire\": \"%s\" stands beside UDP, where no name can be read", wire_words[which]);
-	return nc_place_error(place, reterr, "say \"wire\": \"any\" to accept that the name is not compared, or use TCP",
-			      "UDP port %u to a name is QUIC, whose server name cannot be read", destination->port);
+	if (destination->wire == NC_WIRE_HTTP && !tcp)
+		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "use TCP, or say \"wire\": \"any\"",
+				      "\"wire\": \"http\" stands beside UDP, which never carries it");
+	return 0;
 }
 
 static int parse_host(const json_t *entry, const struct nc_place *place, struct nc_destination *destination, struct nc_error *reterr)
