@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include "host.h"
+#include "inside.h"
 #include "netcordon.skel.h"
 
 #define DEFAULT_INSTANCES 2048u

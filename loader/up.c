@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define RETRIES 8
 
