@@ -94,7 +94,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("iouring-connect", iouring_connect, 3, "inline|async|sqpoll ADDR PORT", "TCP connect through a ring")                                \
 	X("iouring-send", iouring_send, 3, "inline|async|sqpoll ADDR PORT", "UDP sendmsg through a ring")                                      \
 	X("iouring-socket", iouring_socket, 2, "inline|async|sqpoll FAMILY", "IORING_OP_SOCKET")                                               \
-	X("ring-fd", ring_fd, 3, "FD ADDR PORT", "UDP sendmsg through an inherited ring")                                                      \
+	X("ring-fd", ring_fd, 1, "FD", "UDP sendmsg through an inherited ring, to where its maker said")                                       \
 	X("unix-path", unix_path, 1, "PATH", "AF_UNIX stream to a path")                                                                       \
 	X("unix-path-dgram", unix_path_dgram, 1, "PATH", "AF_UNIX datagram to a path by sendto")                                               \
 	X("unix-abstract", unix_abstract, 1, "NAME", "AF_UNIX stream to an abstract name")                                                     \
@@ -167,5 +167,6 @@ size_t make_datagram(unsigned char *buffer, size_t size, uint32_t source_be, str
 struct ring;
 struct ring *ring_open(struct attempt *a, bool sqpoll, int fd);
 int ring_descriptor(const struct ring *ring);
+int ring_lay_out(struct attempt *a, struct peer *peer);
 
 #endif

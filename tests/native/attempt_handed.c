@@ -80,9 +80,11 @@ static int open_kind(struct attempt *a, const char *kind, char ***args)
 	if (!strcmp(kind, "bpf"))
 		return open_map(a);
 	if (!strcmp(kind, "ring")) {
+		struct peer peer = peer_of((*args)[0], (*args)[1]);
 		struct ring *ring = ring_open(a, true, -1);
 
-		return ring ? ring_descriptor(ring) : -1;
+		*args += 2;
+		return !ring || ring_lay_out(a, &peer) ? -1 : ring_descriptor(ring);
 	}
 	if (!strcmp(kind, "folder") || !strcmp(kind, "file")) {
 		int fd = open(*(*args)++, (kind[1] == 'o' ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_CLOEXEC);

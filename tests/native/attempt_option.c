@@ -69,13 +69,23 @@ static enum outcome send_control(struct attempt *a, int fd, struct peer *peer, i
 	return THROUGH;
 }
 
+/* Type 2 (RFC 6275), the only one that a control message may carry, and only where the kernel knows mobile IPv6. */
 enum outcome verb_routing_header_cmsg(struct attempt *a, char **args)
 {
-	struct segment_header header = make_header(args[0], args[1]);
-	struct peer peer = peer_of(args[1], args[2]);
+	struct {
+		uint8_t next_header, length_8, type, segments_left;
+		uint32_t reserved;
+		struct in6_addr via;
+	} header = { .length_8 = 2, .type = 2, .segments_left = 1 };
+	struct peer via = peer_of(args[0], "0"), peer = peer_of(args[1], args[2]);
 	int fd = open_socket(a, AF_INET6, SOCK_DGRAM, 0);
+	enum outcome outcome;
 
-	return fd < 0 ? fail(a) : send_control(a, fd, &peer, IPPROTO_IPV6, IPV6_RTHDR, &header, sizeof(header));
+	header.via = ((struct sockaddr_in6 *)&via.address)->sin6_addr;
+	if (fd < 0)
+		return fail(a);
+	outcome = send_control(a, fd, &peer, IPPROTO_IPV6, IPV6_RTHDR, &header, sizeof(header));
+	return a->error == EINVAL ? IMPOSSIBLE : outcome;
 }
 
 enum outcome verb_routing_header_late(struct attempt *a, char **args)

@@ -166,16 +166,48 @@ enum outcome verb_iouring_socket(struct attempt *a, char **args)
 	return THROUGH;
 }
 
-/* The thread of such a ring belongs to whoever made it: with its descriptor table and in its cgroup. An unconnected socket that both have under
- * the same number comes with it (leak ring FD makes it as FD + 1). */
+/*
+ * A polling thread belongs to whoever made the ring: its cgroup, its descriptor table, its memory. So the maker (leak ring FD ADDR PORT) lays out the
+ * message at a fixed place and the socket at FD + 1, and whoever inherits the ring need only name them.
+ */
+#define FIXED_PLACE ((void *)0x200000000UL)
+
+struct laid_out {
+	struct peer peer;
+	struct iovec text;
+	struct msghdr message;
+	char payload[200];
+};
+
+int ring_lay_out(struct attempt *a, struct peer *peer)
+{
+	struct laid_out *out = mmap(FIXED_PLACE, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (out == MAP_FAILED)
+		return step(a, "mmap", -1);
+	out->peer = *peer;
+	snprintf(out->payload, sizeof(out->payload), "%s", a->payload);
+	out->text = (struct iovec){ .iov_base = out->payload, .iov_len = strlen(out->payload) };
+	out->message = (struct msghdr){ .msg_name = &out->peer.address, .msg_namelen = peer->length, .msg_iov = &out->text, .msg_iovlen = 1 };
+	return 0;
+}
+
 enum outcome verb_ring_fd(struct attempt *a, char **args)
 {
-	struct peer peer = peer_of(args[1], args[2]);
-	int fd = (int)number(args[0]);
+	struct laid_out *theirs = FIXED_PLACE;
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_SENDMSG, .len = 1, .addr = (uint64_t)(uintptr_t)&theirs->message };
+	int fd = (int)number(args[0]), sent;
 	struct ring *ring;
 
 	if (step(a, "inherited", lseek(fd, 0, SEEK_CUR) < 0 && errno == EBADF ? -1 : 0))
 		return fail(a);
 	ring = ring_open(a, true, fd);
-	return ring ? ring_sendmsg(a, ring, 0, &peer, fd + 1) : fail(a);
+	if (!ring)
+		return fail(a);
+	sqe.fd = fd + 1;
+	sent = operate(a, ring, &sqe);
+	if (step(a, "ring_sendmsg", sent))
+		return fail(a);
+	a->sent = sent;
+	return THROUGH;
 }

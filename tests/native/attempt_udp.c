@@ -196,10 +196,20 @@ enum outcome verb_udp_after_refusal(struct attempt *a, char **args)
 	struct peer first = peer_of(args[0], args[1]), second = peer_of(args[2], args[3]);
 	int fd = open_udp(a, &first);
 
+	bool connected;
+	ssize_t sent;
+
 	if (fd < 0)
 		return fail(a);
-	dial(a, fd, &first);
-	return send_to(a, fd, &second);
+	connected = !dial(a, fd, &first);
+	if (!connected)
+		return send_to(a, fd, &second);
+	/* A socket that did connect takes answers from its peer alone: one way. */
+	sent = sendto(fd, a->payload, strlen(a->payload), 0, peer_sockaddr(&second), second.length);
+	if (step(a, "sendto", sent))
+		return fail(a);
+	a->sent = sent;
+	return THROUGH;
 }
 
 enum outcome verb_udp_addrform(struct attempt *a, char **args)
