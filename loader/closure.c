@@ -17,50 +17,54 @@
 #include "cleanup.h"
 #include "loader.h"
 
-#define FROM_RUN (1u << NC_PROVIDER_RUN)
-#define FROM_ALL ((1u << NC_PROVIDER_COUNT) - 1)
-
 /*
- * symbol, word, hooks that must all be in force (0-terminated), providers that take it as a measure (0: it consists of hooks alone), what it needs.
+ * symbol, word, kind, what it needs (prose), and for PROGRAMS the hooks that must all be in force.
  * The order is the order in which words appear.
  */
 #define MECHANISMS(X)                                                                                                                          \
-	X(SOCK_CREATE, "sock_create", FROM_ALL, "", NC_HOOK_SOCK_CREATE)                                                                       \
-	X(CONNECT, "connect", FROM_ALL, "", NC_HOOK_CONNECT4, NC_HOOK_CONNECT6)                                                                \
-	X(SENDMSG, "sendmsg", FROM_ALL, "", NC_HOOK_SENDMSG4, NC_HOOK_SENDMSG6)                                                                \
-	X(BIND, "bind", FROM_ALL, "", NC_HOOK_BIND4, NC_HOOK_BIND6)                                                                            \
-	X(SETSOCKOPT, "setsockopt", FROM_ALL, "", NC_HOOK_SETSOCKOPT)                                                                          \
-	X(EGRESS, "egress", FROM_ALL, "", NC_HOOK_EGRESS)                                                                                      \
-	X(INGRESS, "ingress", FROM_ALL, "", NC_HOOK_INGRESS)                                                                                   \
-	X(GUARD, "guard", FROM_ALL, "programs at the root of the cgroup hierarchy, not of a part of it", NC_HOOK_GUARD_SOCK_CREATE,            \
+	X(SOCK_CREATE, "sock_create", PROGRAMS, "", NC_HOOK_SOCK_CREATE)                                                                       \
+	X(CONNECT, "connect", PROGRAMS, "", NC_HOOK_CONNECT4, NC_HOOK_CONNECT6)                                                                \
+	X(SENDMSG, "sendmsg", PROGRAMS, "", NC_HOOK_SENDMSG4, NC_HOOK_SENDMSG6)                                                                \
+	X(BIND, "bind", PROGRAMS, "", NC_HOOK_BIND4, NC_HOOK_BIND6)                                                                            \
+	X(SETSOCKOPT, "setsockopt", PROGRAMS, "", NC_HOOK_SETSOCKOPT)                                                                          \
+	X(EGRESS, "egress", PROGRAMS, "", NC_HOOK_EGRESS)                                                                                      \
+	X(INGRESS, "ingress", PROGRAMS, "", NC_HOOK_INGRESS)                                                                                   \
+	X(GUARD, "guard", PROGRAMS, "programs at the root of the cgroup hierarchy, not of a part of it", NC_HOOK_GUARD_SOCK_CREATE,            \
 	  NC_HOOK_GUARD_CONNECT4, NC_HOOK_GUARD_CONNECT6, NC_HOOK_GUARD_SENDMSG4, NC_HOOK_GUARD_SENDMSG6)                                      \
-	X(UNIX_HOOKS, "unix_hooks", FROM_ALL, "cgroup programs for unix sockets (Linux 6.7)", NC_HOOK_CONNECT_UNIX, NC_HOOK_SENDMSG_UNIX)      \
-	X(LSM_FAMILY, "lsm_family", FROM_ALL, "BPF security hooks that load and act", NC_HOOK_LSM_CREATE)                                      \
-	X(LSM_UNIX, "lsm_unix", FROM_ALL, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,            \
+	X(UNIX_HOOKS, "unix_hooks", PROGRAMS, "cgroup programs for unix sockets (Linux 6.7)", NC_HOOK_CONNECT_UNIX, NC_HOOK_SENDMSG_UNIX)      \
+	X(LSM_FAMILY, "lsm_family", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_CREATE)                                      \
+	X(LSM_UNIX, "lsm_unix", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,            \
 	  NC_HOOK_LSM_UNIX_SEND)                                                                                                               \
-	X(LSM_SENDMSG, "lsm_sendmsg", FROM_ALL, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                   \
-	X(SECCOMP, "seccomp", FROM_RUN, "a workload started by `netcordon run`", 0)                                                            \
-	X(SECCOMP_UNIX, "seccomp_unix", FROM_RUN, "a workload started by `netcordon run` whose profile does not accept the gap", 0)            \
-	X(CAPABILITIES, "no_capabilities", FROM_RUN, "a workload started by `netcordon run`", 0)                                               \
-	X(OWN_UID, "own_uid", FROM_RUN, "a workload started by `netcordon run`", 0)                                                            \
-	X(PID_NAMESPACE, "pid_namespace", FROM_RUN, "a workload started by `netcordon run`", 0)                                                \
-	X(DESCRIPTORS, "descriptors_closed", FROM_RUN, "a workload started by `netcordon run`", 0)                                             \
-	X(MOUNTS, "mounts_hidden", FROM_RUN, "a workload started by `netcordon run`", 0)                                                       \
-	X(TERMINAL, "own_terminal", FROM_RUN, "a workload started by `netcordon run`", 0)                                                      \
-	X(QUERY, "foreign_programs_refused", FROM_ALL, "", 0)                                                                                  \
-	X(READ_ONLY, "maps_read_only", FROM_ALL, "", 0)                                                                                        \
-	X(SERVER_NAME, "server_name", 0, "a comparison of the name on the wire, which this build does not have", 0)
+	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                   \
+	X(SECCOMP, "seccomp", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                            \
+	X(SECCOMP_UNIX, "seccomp_unix", PROCESS_MEASURE, "a workload started by `netcordon run` whose profile does not accept the gap", 0)            \
+	X(CAPABILITIES, "no_capabilities", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                               \
+	X(OWN_UID, "own_uid", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                            \
+	X(PID_NAMESPACE, "pid_namespace", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                \
+	X(DESCRIPTORS, "descriptors_closed", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                             \
+	X(MOUNTS, "mounts_hidden", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                       \
+	X(TERMINAL, "own_terminal", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                      \
+	X(QUERY, "foreign_programs_refused", HOST_MEASURE, "", 0)                                                                                  \
+	X(READ_ONLY, "maps_read_only", HOST_MEASURE, "", 0)                                                                                        \
+	X(SERVER_NAME, "server_name", NOT_BUILT, "a comparison of the name on the wire, which this build does not have", 0)
+
+enum kind {
+	PROGRAMS,        /* the kernel says whether they are attached */
+	PROCESS_MEASURE, /* taken when a process is started by netcordon itself */
+	HOST_MEASURE,    /* taken or failed on every launch */
+	NOT_BUILT,
+};
 
 #define MECHANISM_SYMBOL(symbol, ...) MECHANISM_##symbol,
 enum mechanism { MECHANISMS(MECHANISM_SYMBOL) MECHANISM_COUNT };
 
 static const struct mechanism_row {
 	const char *word;
-	unsigned int providers;
+	enum kind kind;
 	const char *needs;
 	unsigned char hooks[6];
 } mechanisms[] = {
-#define MECHANISM_ROW(symbol, word, providers, needs, ...) { word, providers, needs, { __VA_ARGS__ } },
+#define MECHANISM_ROW(symbol, word, kind, needs, ...) { word, kind, needs, { __VA_ARGS__ } },
 	MECHANISMS(MECHANISM_ROW)
 };
 
@@ -133,7 +137,7 @@ static const struct path_row {
 	  "socket() through io_uring, which no seccomp filter sees: families such as AF_VSOCK",
 	  { B(LSM_FAMILY), B(SECCOMP) },
 	  io_uring_absent },
-	{ "io_uring_inherited", "a ring with a polling thread that was made outside", { B(DESCRIPTORS) | B(SECCOMP) }, io_uring_absent },
+	{ "io_uring_inherited", "a ring with a polling thread that was made outside", { B(DESCRIPTORS) }, io_uring_absent },
 	{ "udplite", "UDP-Lite, which has no connect hook", { B(SOCK_CREATE) }, NULL },
 	{ "icmp_datagram", "ICMP datagram sockets (ping)", { B(SOCK_CREATE) }, NULL },
 	{ "raw_socket", "raw IP sockets", { B(SOCK_CREATE) }, NULL },
@@ -203,13 +207,6 @@ const char *nc_closure_state_word(enum nc_closure_state state)
 	return words[state];
 }
 
-const char *nc_provider_word(enum nc_provider provider)
-{
-	static const char *const words[] = { "run", "attach", "oci-hook" };
-
-	return words[provider];
-}
-
 static bool hook_in_force(const struct nc_effective_list *list, unsigned int hook)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -221,7 +218,7 @@ static bool hook_in_force(const struct nc_effective_list *list, unsigned int hoo
 
 static bool mechanism_in_force(const struct mechanism_row *row, const struct nc_closure_facts *facts)
 {
-	if (!(row->providers & 1u << facts->provider))
+	if (row->kind == NOT_BUILT || (row->kind == PROCESS_MEASURE && !facts->starts_process))
 		return false;
 	if (row == &mechanisms[MECHANISM_GUARD] && !facts->true_root)
 		return false;
@@ -241,6 +238,8 @@ static unsigned int mechanisms_in_force(const struct nc_closure_facts *facts)
 		in_force |= mechanism_in_force(&mechanisms[i], facts) ? 1u << i : 0;
 	if (in_force & (B(UNIX_HOOKS) | B(LSM_UNIX)))
 		in_force &= ~B(SECCOMP_UNIX);
+	if (facts->unix_gap_accepted)
+		in_force &= ~(B(UNIX_HOOKS) | B(LSM_UNIX) | B(SECCOMP_UNIX));
 	return in_force;
 }
 
@@ -296,20 +295,20 @@ static void fill(const struct path_row *path, unsigned int in_force, struct text
 
 void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count)
 {
-	static struct nc_closure rows[NC_PROVIDER_COUNT][PATH_COUNT];
-	static struct texts texts[NC_PROVIDER_COUNT][PATH_COUNT];
+	static struct nc_closure rows[2][PATH_COUNT];
+	static struct texts texts[2][PATH_COUNT];
 	unsigned int in_force = mechanisms_in_force(facts);
 
 	_Static_assert(MECHANISM_COUNT <= 32, "a set of mechanisms is one word");
 	for (size_t i = 0; i < PATH_COUNT; i++)
-		fill(&paths[i], in_force, &texts[facts->provider][i], &rows[facts->provider][i]);
-	*ret_rows = rows[facts->provider];
+		fill(&paths[i], in_force, &texts[facts->starts_process][i], &rows[facts->starts_process][i]);
+	*ret_rows = rows[facts->starts_process];
 	*ret_count = PATH_COUNT;
 }
 
-int nc_closures(struct nc_host *host, enum nc_provider provider, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr)
+int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr)
 {
-	struct nc_closure_facts facts = { .provider = provider, .true_root = true };
+	struct nc_closure_facts facts = { .starts_process = starts_process, .true_root = true };
 	struct nc_effective_list list = { 0 };
 	struct nc_host_facts host_facts;
 	char mount[NC_PATH_MAX];

@@ -94,10 +94,6 @@ int nc_host_facts(struct nc_host *host, struct nc_host_facts *ret_facts, struct 
 
 /* ---- closures: which way out is closed here, by what -------------------------------------------------------------------------------------- */
 
-/* Who starts the workload decides what can be in force: `run` takes the process measures (seccomp, user, descriptors, ...) itself and fails without
- * them; for the other two somebody else took them or did not, and netcordon cannot vouch for it. */
-enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_OCI, NC_PROVIDER_COUNT };
-
 enum nc_closure_state { NC_CLOSURE_GAP, NC_CLOSURE_IN_FORCE, NC_CLOSURE_ABSENT /* the path itself cannot be made on this kernel */ };
 
 struct nc_closure {
@@ -112,17 +108,18 @@ struct nc_closure {
 struct nc_closure_facts {
 	const struct nc_effective_list *effective; /* what nc_host_verify found in force */
 	bool true_root;                            /* the guard stands at the hierarchy's own root */
-	enum nc_provider provider;
+	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
+			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
+	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
 };
 
 /* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the
- * library and are overwritten by the next call for the same provider. */
+ * library and are overwritten by the next call with the same starts_process. */
 void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count);
 /* The same with the facts found out first: what an open host attached or, with NULL, what acts on this kernel, seen by letting small programs refuse real
  * calls of a child in a scratch cgroup (some milliseconds, root; never by version or errno of a load). */
-int nc_closures(struct nc_host *host, enum nc_provider provider, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
 const char *nc_closure_state_word(enum nc_closure_state state); /* "gap", "in_force", "absent" */
-const char *nc_provider_word(enum nc_provider provider);        /* "run", "attach", "oci-hook" */
 
 /* Finds what acts on this kernel without a host: fills *ret_list (nc_effective_free) with hook words only. `scratch_parent`: an existing cgroup below
  * which a scratch one is made and removed; NULL: the hierarchy's root. */
