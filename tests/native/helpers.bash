@@ -83,6 +83,14 @@ witness() {
 	eventually 50 "[ \$(grep -c '\"ready\"' $log 2>/dev/null || echo 0) -gt ${wait:-0} ]" || { cat "$WORLD/$name.out" >&2; return 1; }
 }
 
+# The listeners that most files want: on everything that may be listed and everything that must not be reached, and on the host itself.
+world_listen() {
+	witness net tcp $PUB_A 443 tcp $PUB_B 443 tcp $PUB6_A 443 tcp $PUB6_B 443 udp $PUB_A 443 udp $PUB_B 443 udp $PUB6_A 443 udp $PUB6_B 443 \
+		tcp $PUB_A 444 udp $PUB_A 444 tcp $PRIV 443 tcp $PRIV2 443 tcp $PRIV6 443 tcp $META 80 tcp $META6 80 udp $PRIV 443 udp $META 80
+	witness wl tcp 127.0.0.1 8080 tcp ::1 8080 udp 127.0.0.1 8080 tcp $PUB_SELF 443 tcp $PUB6_SELF 443 tcp 100.64.7.2 443 \
+		unix "$WORLD/helper" unix-dgram "$WORLD/helper-dgram" abstract "$WL"
+}
+
 # eventually TENTHS CONDITION
 eventually() {
 	local i
@@ -177,4 +185,74 @@ refused() {
 
 attempt() { in_wl timeout 30 "$tools/attempt" "$@"; }                                                     # root, no cordon
 attempt_user() { in_wl timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/attempt" "$@"; } # an ordinary user, no cordon
-attempt_inside() { cordon "$tools/attempt" "$@"; }
+
+# ---- a sealed cgroup that somebody else fills: root with every capability, so that nothing but the kernel's programs decides -------------------------
+
+attach_up() {
+	[ "$(jq -r .version "$WORLD/profile.json" 2>/dev/null)" = 1 ] || profile
+	mkdir "$ROOT/attached"
+	attached sleep 900 3>&- &
+	echo $! >"$WORLD/resident.pid"
+	"$netcordon" attach --cgroup "$ROOT/attached" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
+		--key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
+	echo $! >"$WORLD/attach.pid"
+	eventually 100 "[ -f $WORLD/attached/launch.json.sig ]" || { cat "$WORLD/attach.out" >&2; return 1; }
+	sleep 0.3
+}
+
+attached() {
+	# shellcheck disable=SC2016
+	timeout 60 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached" /run/netns/"$WL" "$@" 2>/dev/null ||
+		return $?
+}
+
+# ---- whole questions --------------------------------------------------------------------------------------------------------------------------------
+
+# The base policy of the closure tests: PUB_A and PUB6_A at 443, TCP and UDP. Everything else is unlisted.
+base_profile() { profile tcp $PUB_A 443 udp $PUB_A 443 tcp $PUB6_A 443 udp $PUB6_A 443; }
+
+# as WHO VERB...: user and root (uid 0 of a user namespace) behind `run`, attached (root) behind `attach`
+as() {
+	local who=$1
+	shift
+	case $who in
+	user) try cordon "$tools/attempt" "$@" ;;
+	root) try cordon "$tools/attempt" -U "$@" ;;
+	attached) EVIDENCE=$WORLD/attached try attached "$tools/attempt" "$@" && EVIDENCE=$WORLD/attached ;;
+	esac
+}
+
+# closed REASON ERRNO "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; behind it, whoever tries, it is refused
+# with ERRNO ("": any), neither listener nor wire sees anything for ADDR, and the evidence says REASON ("-": no program of ours was asked).
+# CONTROL: who shows that the path is real (default attempt_user). WHO: who tries. ONE_WAY: only the wire can see it.
+closed() {
+	local reason=$1 errno=$2 to=$3 who
+	shift 3
+	mark
+	try "${CONTROL:-attempt_user}" "$@"
+	through
+	fence
+	# shellcheck disable=SC2086
+	if [ -n "${ONE_WAY-}" ]; then wire $to; else saw $to; fi || { echo "the control run of $* was not seen at $to" >&2; since | tail -n 5 >&2; return 1; }
+	for who in ${WHO:-user root attached}; do
+		mark
+		as "$who" "$@"
+		refused "$errno" || { echo "(as $who)" >&2; return 1; }
+		# shellcheck disable=SC2086
+		nothing_reached $to || { echo "(as $who: $line)" >&2; return 1; }
+		[ "$reason" = - ] || eventually 30 "refusal $reason 2>/dev/null" || { refusal "$reason"; echo "(as $who)" >&2; return 1; }
+	done
+}
+
+# opened "ADDR PORT" VERB...: behind the cordon it gets through and is seen
+opened() {
+	local to=$1 who
+	shift
+	for who in ${WHO:-user root attached}; do
+		mark
+		as "$who" "$@"
+		through || { echo "(as $who)" >&2; return 1; }
+		# shellcheck disable=SC2086
+		if [ -n "${ONE_WAY-}" ]; then fence; wire $to; else reached $to; fi || { echo "(as $who)" >&2; return 1; }
+	done
+}
