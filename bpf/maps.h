@@ -76,7 +76,7 @@ struct {
 /* Marks on the resolver's own sockets, set from user space by descriptor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_RDONLY_PROG);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* socket storage takes no BPF_F_RDONLY_PROG; no program writes it */
 	__type(key, int);
 	__type(value, struct nc_resolver_mark);
 } resolvers SEC(".maps");
