@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -6,7 +6,7 @@
  * seccomp), forks, and from then on reaps, forwards signals and reports. The second (command.c) passes the canary, waits for `go`, and becomes the command.
  *
  *   supervisor --init_control--> init        one byte: the number of a signal for the command
- *   supervisor <--init_report--- init        struct nc_report: FAILED, BORN, ENDED
+ *   supervisor <--init_report--- init        struct nc_report: FAILED, ENDED
  *   supervisor --command_control--> command  struct nc_order: CANARY, GO
  *   supervisor <--command_report--- command  struct nc_report: FAILED, CANARY, PASSED..., READY, then end of file: exec has happened
  *
@@ -80,7 +80,6 @@ enum { NC_ORDER_CANARY = 1, NC_ORDER_GO };
 
 enum nc_report_kind {
 	NC_REPORT_FAILED = 1, /* step, status: negative errno */
-	NC_REPORT_BORN,       /* init has forked; count: the command's pid in its namespace */
 	NC_REPORT_CANARY,     /* results[] */
 	NC_REPORT_PASSED,     /* step: a name that env_fd added to the environment */
 	NC_REPORT_READY,      /* the next thing is exec */
@@ -91,8 +90,7 @@ struct nc_report {
 	uint32_t kind;
 	int32_t status;
 	int32_t results[NC_CANARY_ATTEMPTS]; /* 0: it got through; negative errno; 1: not made */
-	uint32_t count;
-	char step[96];
+	char step[100];
 };
 
 struct nc_child {
