@@ -17,7 +17,7 @@
 #include "identity.h"
 #include "key.h"
 #include "launch.h"
-#include "limits.h"
+#include "process_limits.h"
 #include "policy.h"
 #include "seccomp_filter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * limits.c - process.limits of the profile, made real or refused
+ * process_limits.c - process.limits of the profile, made real or refused
  *
  * The unified hierarchy's own controllers are used where this host has them there. A hybrid host keeps them in hierarchies of version 1: then a cgroup of
  * ours is made at the top of that hierarchy and the child's two processes join it before the command exists; what they fork stays there.
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cleanup.h"
-#include "limits.h"
+#include "process_limits.h"
 
 #define CPU_PERIOD_US 100000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* limits.h - what a workload may use: process.limits of the profile, made real or refused (limits.c) */
-#ifndef NC_LIMITS_H
-#define NC_LIMITS_H
+/* process_limits.h - what a workload may use: process.limits of the profile, made real or refused (process_limits.c) */
+#ifndef NC_PROCESS_LIMITS_H
+#define NC_PROCESS_LIMITS_H
 
 #include <jansson.h>
 #include "child.h"
