@@ -10,9 +10,7 @@
 void nc_output_safe(FILE *stream, const char *text)
 {
 	for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++) {
-		if (*byte == '\\')
-			fputs("\\\\", stream);
-		else if (*byte < 0x20 || *byte > 0x7e)
+		if (*byte < 0x20 || *byte > 0x7e)
 			fprintf(stream, "\\x%02x", *byte);
 		else
 			fputc(*byte, stream);

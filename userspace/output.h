@@ -12,7 +12,7 @@
 void nc_output_error(const struct nc_error *error, bool json);
 /* One JSON document and a newline on stdout, members in the order in which they were set. */
 void nc_output_json(const json_t *document);
-/* Prints text with every byte that is not printable ASCII as \xHH, and backslash doubled. */
+/* Prints text with every byte that is not printable ASCII as \xHH: text from a workload must not reach a terminal as it is. */
 void nc_output_safe(FILE *stream, const char *text);
 
 /* A table for people: cells are copied, columns are as wide as their widest cell. Two spaces stand between columns, none at the end of a line. */
