@@ -10,11 +10,9 @@
 
 const char *nc_quote(const char *text, size_t length, char ret_quote[NC_QUOTE_SIZE])
 {
-	size_t kept = length < NC_QUOTE_SIZE ? length : NC_QUOTE_SIZE - 4;
-
-	for (size_t i = 0; i < kept; i++)
-		ret_quote[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-	memcpy(ret_quote + kept, kept < length ? "..." : "", kept < length ? 4 : 1);
+	nc_text_safe(text, length < NC_QUOTE_BYTES ? length : NC_QUOTE_BYTES, ret_quote, NC_QUOTE_SIZE);
+	if (length > NC_QUOTE_BYTES)
+		strcat(ret_quote, "...");
 	return ret_quote;
 }
 

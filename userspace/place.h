@@ -5,7 +5,7 @@
  * A place is a chain on the stack, one link for each level; it becomes a JSON pointer (RFC 6901) only when there is something to complain about, so
  * that a hundred thousand entries in order cost nothing. The root names what a complaint is called (PROFILE_INVALID, ...).
  *
- * Text that comes from the document is made safe before it enters a message: printable ASCII stays, everything else becomes '?', and it is cut.
+ * Text that comes from the document is made safe before it enters a message (nc_text_safe), and is cut.
  */
 #ifndef NC_PLACE_H
 #define NC_PLACE_H
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <jansson.h>
 #include "error.h"
+#include "text.h"
 
 struct nc_place {
 	const struct nc_place *parent; /* NULL: the root, whose key and index mean nothing */
@@ -26,8 +27,9 @@ struct nc_place {
 #define NC_PLACE_KEY(parent_, key_) (&(const struct nc_place){ .parent = (parent_), .key = (key_) })
 #define NC_PLACE_INDEX(parent_, index_) (&(const struct nc_place){ .parent = (parent_), .index = (index_) })
 
-#define NC_QUOTE_SIZE 65
-/* The text for use in a message: at most 64 characters, "..." at the end when cut. Returns `ret_quote`. */
+#define NC_QUOTE_BYTES 48
+#define NC_QUOTE_SIZE (NC_TEXT_SAFE_SIZE(NC_QUOTE_BYTES) + 3)
+/* The text for use in a message: its first NC_QUOTE_BYTES, then "..." when there are more. Returns `ret_quote`. */
 const char *nc_quote(const char *text, size_t length, char ret_quote[NC_QUOTE_SIZE]);
 
 /* Fills reterr with the root's code, the pointer, the hint ("" for none) and the message. Returns -EINVAL. */
