@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * config.c - reads /etc/netcordon/netcordon.conf, member by member of NC_CONFIG_MEMBERS
- *
- * Each member has one reader, found by its name. The first thing that is wrong ends the reading, with the JSON pointer of the place.
- */
+/* config.c - reads /etc/netcordon/netcordon.conf: the first thing that is wrong ends the reading, with the JSON pointer of the place */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +11,19 @@
 #include "cleanup.h"
 #include "config.h"
 #include "json.h"
+#include "loader.h"
+#include "place.h"
 
 #define CONFIG_SIZE_MAX (1u << 20) /* bytes; a floor of ten thousand addresses fits */
 
-static int invalid(struct nc_error *reterr, const char *pointer, const char *rule)
-{
-	nc_error_set(reterr, NC_E_CONFIG_INVALID, -EINVAL, "%s", rule);
-	snprintf(reterr->pointer, sizeof(reterr->pointer), "%s", pointer);
-	return reterr->status;
-}
+static const struct nc_place top = {.code = NC_E_CONFIG_INVALID};
 
-static int take_string(const json_t *value, const char *pointer, char **ret_text, struct nc_error *reterr)
+static int take_string(const json_t *value, const struct nc_place *place, char **ret_text, struct nc_error *reterr)
 {
 	char *copy;
 
-	if (!json_string_length(value))
-		return invalid(reterr, pointer, "is empty");
+	if (!json_is_string(value) || !json_string_length(value))
+		return nc_place_error(place, reterr, "", "must be a string that is not empty");
 	copy = strdup(json_string_value(value));
 	if (!copy)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
@@ -39,11 +32,21 @@ static int take_string(const json_t *value, const char *pointer, char **ret_text
 	return 0;
 }
 
-static int take_path(const json_t *value, const char *pointer, char **ret_path, struct nc_error *reterr)
+/* A member that is a string; absent: *ret_text stays. */
+static int member_text(const json_t *document, const char *name, char **ret_text, struct nc_error *reterr)
 {
-	if (json_string_value(value)[0] != '/')
-		return invalid(reterr, pointer, "must be an absolute path: hooks have no folder to start from");
-	return take_string(value, pointer, ret_path, reterr);
+	const json_t *value = json_object_get(document, name);
+
+	return value ? take_string(value, NC_PLACE_KEY(&top, name), ret_text, reterr) : 0;
+}
+
+static int member_path(const json_t *document, const char *name, char **ret_path, struct nc_error *reterr)
+{
+	int ret = member_text(document, name, ret_path, reterr);
+
+	if (ret == 0 && *ret_path && (*ret_path)[0] != '/')
+		return nc_place_error(NC_PLACE_KEY(&top, name), reterr, "hooks have no folder to start from", "must be an absolute path");
+	return ret;
 }
 
 static bool read_address(const char *text, union nc_address *ret_address, bool *ret_ipv4)
@@ -59,25 +62,29 @@ static bool read_address(const char *text, union nc_address *ret_address, bool *
 	return true;
 }
 
-static int take_addresses(const json_t *value, const char *name, union nc_address **ret_addresses, size_t *ret_count, struct nc_error *reterr)
+static int member_addresses(const json_t *document, const char *name, union nc_address **ret_addresses, size_t *ret_count, struct nc_error *reterr)
 {
-	NC_FREE union nc_address *addresses = calloc(json_array_size(value) + 1, sizeof(*addresses));
+	const struct nc_place *place = NC_PLACE_KEY(&top, name);
+	NC_FREE union nc_address *addresses = NULL;
+	json_t *array = NULL;
 	const json_t *element;
 	size_t i;
+	int ret = nc_member_array(document, &top, name, false, &array, reterr);
 
+	if (ret < 0 || !array)
+		return ret;
+	addresses = calloc(json_array_size(array) + 1, sizeof(*addresses));
 	if (!addresses)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
-	json_array_foreach(value, i, element)
+	json_array_foreach(array, i, element)
 	{
-		char pointer[64];
 		bool ipv4;
 
-		snprintf(pointer, sizeof(pointer), "/%s/%zu", name, i);
 		if (!json_is_string(element) || !read_address(json_string_value(element), &addresses[i], &ipv4))
-			return invalid(reterr, pointer, "must be an IPv4 or IPv6 address as a string");
+			return nc_place_error(NC_PLACE_INDEX(place, i), reterr, "", "must be an IPv4 or IPv6 address, as a string");
 	}
 	*ret_addresses = NC_TAKE_PTR(addresses);
-	*ret_count = json_array_size(value);
+	*ret_count = json_array_size(array);
 	return 0;
 }
 
@@ -92,9 +99,9 @@ static bool host_part_is_zero(const struct nc_nat64_prefix *prefix)
 /* "2001:db8:64::/96"; the lengths are those of RFC 6052, 2.2. */
 static bool read_prefix(const char *text, struct nc_nat64_prefix *ret_prefix)
 {
-	static const uint32_t lengths[] = {32, 40, 48, 56, 64, 96};
+	static const char *const lengths[] = {"32", "40", "48", "56", "64", "96"};
 	const char *slash = strchr(text, '/');
-	char address[INET6_ADDRSTRLEN], again[8];
+	char address[INET6_ADDRSTRLEN];
 	bool ipv4;
 
 	if (!slash || (size_t)(slash - text) >= sizeof(address))
@@ -103,162 +110,114 @@ static bool read_prefix(const char *text, struct nc_nat64_prefix *ret_prefix)
 	if (!read_address(address, &ret_prefix->prefix, &ipv4) || ipv4)
 		return false;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		snprintf(again, sizeof(again), "%u", lengths[i]);
-		ret_prefix->length = lengths[i];
-		if (!strcmp(again, slash + 1))
-			return host_part_is_zero(ret_prefix);
+		if (strcmp(lengths[i], slash + 1))
+			continue;
+		ret_prefix->length = (uint32_t)atoi(lengths[i]);
+		return host_part_is_zero(ret_prefix);
 	}
 	return false;
 }
 
-static int take_nat64(const json_t *value, struct nc_config *config, struct nc_error *reterr)
+static int take_nat64(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
+	const struct nc_place *place = NC_PLACE_KEY(&top, "nat64");
+	json_t *array = NULL;
 	const json_t *element;
 	size_t i;
+	int ret = nc_member_array(document, &top, "nat64", false, &array, reterr);
 
-	if (json_array_size(value) > NC_NAT64_MAX)
-		return invalid(reterr, "/nat64", "holds more than four prefixes");
-	json_array_foreach(value, i, element)
-	{
-		char pointer[64];
-
-		snprintf(pointer, sizeof(pointer), "/nat64/%zu", i);
-		if (!json_is_string(element) || !read_prefix(json_string_value(element), &config->nat64[i]))
-			return invalid(reterr, pointer,
-				       "must be an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052) with nothing behind them, as "
-				       "\"2001:db8:64::/96\"");
-	}
-	config->nat64_count = json_array_size(value);
+	if (ret < 0 || !array)
+		return ret;
+	if (json_array_size(array) > NC_NAT64_MAX)
+		return nc_place_error(place, reterr, "", "%zu prefixes; %d are allowed", json_array_size(array), NC_NAT64_MAX);
+	json_array_foreach(array, i,
+			   element) if (!json_is_string(element) ||
+					!read_prefix(json_string_value(element),
+						     &config->nat64[i])) return nc_place_error(NC_PLACE_INDEX(place, i), reterr,
+											       "as in \"2001:db8:64::/96\"",
+											       "must be an IPv6 prefix of 32, 40, 48, 56, 64 or 96 "
+											       "bits (RFC 6052) with nothing set behind them");
+	config->nat64_count = json_array_size(array);
 	return 0;
 }
 
-static int take_foreign(const json_t *value, struct nc_config *config, struct nc_error *reterr)
+static int take_foreign(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
+	const struct nc_place *place = NC_PLACE_KEY(&top, "foreign_programs");
+	json_t *array = NULL;
 	const json_t *element;
 	size_t i;
+	int ret = nc_member_array(document, &top, "foreign_programs", false, &array, reterr);
 
-	config->foreign_programs = calloc(json_array_size(value) + 1, sizeof(*config->foreign_programs));
+	if (ret < 0 || !array)
+		return ret;
+	config->foreign_programs = calloc(json_array_size(array) + 1, sizeof(*config->foreign_programs));
 	if (!config->foreign_programs)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
-	json_array_foreach(value, i, element)
+	json_array_foreach(array, i, element)
 	{
-		char pointer[64];
-		int ret;
-
-		snprintf(pointer, sizeof(pointer), "/foreign_programs/%zu", i);
-		if (!json_is_string(element) || json_string_length(element) > 15)
-			return invalid(reterr, pointer, "must be a program's name as the kernel shows it: a string of at most 15 bytes");
-		ret = take_string(element, pointer, &config->foreign_programs[i], reterr);
+		ret = take_string(element, NC_PLACE_INDEX(place, i), &config->foreign_programs[i], reterr);
 		if (ret < 0)
 			return ret;
+		if (json_string_length(element) >= NC_PROGRAM_NAME_MAX)
+			return nc_place_error(NC_PLACE_INDEX(place, i), reterr, "as `bpftool prog` shows it", "a program's name has at most %d bytes",
+					      NC_PROGRAM_NAME_MAX - 1);
 	}
 	return 0;
 }
 
-static int take_pools(const json_t *value, struct nc_config *config, struct nc_error *reterr)
+static int take_pools(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
-	const struct {
-		const char *name;
-		uint32_t *place, most;
-	} pools[] = {
-		{"instances", &config->instances, 65536},
-		{"rings", &config->rings, 4096},
-		{"ring_bytes", &config->ring_bytes, 64u << 20},
-		{"policy_entries", &config->policy_entries, 16u << 20},
-		{"grant_entries", &config->grant_entries, 16u << 20},
-		{"seen_entries", &config->seen_entries, 16u << 20},
-	};
-	const json_t *member;
-	const char *name;
+	static const char *const members[] = {"instances", "rings", "ring_bytes", "policy_entries", "grant_entries", "seen_entries", NULL};
+	uint32_t *const places[] = {&config->instances,	     &config->rings,	     &config->ring_bytes,
+				    &config->policy_entries, &config->grant_entries, &config->seen_entries};
+	const struct nc_place *place = NC_PLACE_KEY(&top, "pools");
+	json_t *pools = NULL;
+	int ret = nc_member_object(document, &top, "pools", false, &pools, reterr);
 
-	json_object_foreach((json_t *)value, name, member)
-	{
-		char pointer[192];
-		size_t i = 0;
+	if (ret < 0 || !pools)
+		return ret;
+	ret = nc_object_check(pools, place, members, reterr);
+	for (size_t i = 0; ret == 0 && members[i]; i++) {
+		int64_t size = 0;
 
-		snprintf(pointer, sizeof(pointer), "/pools/%.128s", name);
-		while (i < sizeof(pools) / sizeof(*pools) && strcmp(name, pools[i].name))
-			i++;
-		if (i == sizeof(pools) / sizeof(*pools))
-			return invalid(reterr, pointer, "is not a pool: instances, rings, ring_bytes, policy_entries, grant_entries or seen_entries");
-		if (!json_is_integer(member) || json_integer_value(member) < 1 || json_integer_value(member) > pools[i].most)
-			return invalid(reterr, pointer, "must be a whole number above 0 and within reason");
-		*pools[i].place = (uint32_t)json_integer_value(member);
+		ret = nc_member_integer(pools, place, members[i], false, 1, 1 << 26, &size, reterr);
+		*places[i] = (uint32_t)size;
 	}
-	return 0;
-}
-
-static int take_version(const json_t *value, struct nc_error *reterr)
-{
-	if (json_integer_value(value) != NC_CONFIG_VERSION)
-		return invalid(reterr, "/version", "must be 1");
-	return 0;
-}
-
-static int take_member(const char *name, const json_t *value, struct nc_config *config, struct nc_error *reterr)
-{
-	if (!strcmp(name, "version"))
-		return take_version(value, reterr);
-	if (!strcmp(name, "root"))
-		return take_path(value, "/root", &config->root, reterr);
-	if (!strcmp(name, "key"))
-		return take_path(value, "/key", &config->key, reterr);
-	if (!strcmp(name, "attester"))
-		return take_string(value, "/attester", &config->attester, reterr);
-	if (!strcmp(name, "evidence"))
-		return take_path(value, "/evidence", &config->evidence, reterr);
-	if (!strcmp(name, "profiles"))
-		return take_path(value, "/profiles", &config->profiles, reterr);
-	if (!strcmp(name, "floor"))
-		return take_addresses(value, "floor", &config->floor, &config->floor_count, reterr);
-	if (!strcmp(name, "nat64"))
-		return take_nat64(value, config, reterr);
-	if (!strcmp(name, "foreign_programs"))
-		return take_foreign(value, config, reterr);
-	if (!strcmp(name, "pools"))
-		return take_pools(value, config, reterr);
-	return take_addresses(value, "upstreams", &config->upstreams, &config->upstream_count, reterr);
+	return ret;
 }
 
 static int take_members(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
-#define MEMBER(member, type, meaning) {#member, JSON_##type, #type},
-	static const struct {
-		const char *name;
-		json_type type;
-		const char *type_name;
-	} members[] = {NC_CONFIG_MEMBERS(MEMBER)};
+#define MEMBER(member, meaning) #member,
+	static const char *const members[] = {NC_CONFIG_MEMBERS(MEMBER) NULL};
 #undef MEMBER
-	const json_t *value;
-	const char *name;
+	int64_t version;
+	int ret = nc_object_check(document, &top, members, reterr);
 
-	if (!json_is_object(document))
-		return invalid(reterr, "", "the configuration must be a JSON object");
-	if (!json_object_get(document, "version"))
-		return invalid(reterr, "/version", "is missing; this netcordon reads version 1");
-	json_object_foreach((json_t *)document, name, value)
-	{
-		char pointer[192];
-		size_t i = 0;
-		int ret;
-
-		snprintf(pointer, sizeof(pointer), "/%.128s", name);
-		while (i < sizeof(members) / sizeof(*members) && strcmp(name, members[i].name))
-			i++;
-		if (i == sizeof(members) / sizeof(*members)) {
-			invalid(reterr, pointer, "is not a member of the configuration");
-			return nc_error_hint(reterr, "netcordon(8) lists the members under FILES");
-		}
-		if (json_typeof(value) != members[i].type) {
-			nc_error_set(reterr, NC_E_CONFIG_INVALID, -EINVAL, "must be of type %s", members[i].type_name);
-			snprintf(reterr->pointer, sizeof(reterr->pointer), "%s", pointer);
-			return reterr->status;
-		}
-		ret = take_member(name, value, config, reterr);
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	if (ret == 0)
+		ret = nc_member_integer(document, &top, "version", true, NC_CONFIG_VERSION, NC_CONFIG_VERSION, &version, reterr);
+	if (ret == 0)
+		ret = member_path(document, "root", &config->root, reterr);
+	if (ret == 0)
+		ret = member_path(document, "key", &config->key, reterr);
+	if (ret == 0)
+		ret = member_text(document, "attester", &config->attester, reterr);
+	if (ret == 0)
+		ret = member_path(document, "evidence", &config->evidence, reterr);
+	if (ret == 0)
+		ret = member_path(document, "profiles", &config->profiles, reterr);
+	if (ret == 0)
+		ret = member_addresses(document, "floor", &config->floor, &config->floor_count, reterr);
+	if (ret == 0)
+		ret = member_addresses(document, "upstreams", &config->upstreams, &config->upstream_count, reterr);
+	if (ret == 0)
+		ret = take_nat64(document, config, reterr);
+	if (ret == 0)
+		ret = take_foreign(document, config, reterr);
+	if (ret == 0)
+		ret = take_pools(document, config, reterr);
+	return ret;
 }
 
 /* Whoever can write the file decides what is refused on this host: only its owner and root may. */

@@ -21,20 +21,20 @@
 #define NC_KEY_PATH "/etc/netcordon/attester.pem"
 
 /*
- * Members of the file: name, JSON type, what it is. The manual prints this table.
+ * Members of the file: name and what it is. The manual prints this table.
  */
 #define NC_CONFIG_MEMBERS(X)                                                                                                                         \
-	X(version, INTEGER, "the file's version: 1; required")                                                                                       \
-	X(root, STRING, "cgroup that counts as root; default: where cgroup2 is mounted")                                                             \
-	X(key, STRING, "file of the secret key that signs evidence; default: " NC_KEY_PATH)                                                          \
-	X(attester, STRING, "the name that stands in signatures beside the key's id; default: the host's name")                                      \
-	X(evidence, STRING, "folder that gets one folder for each instance; default: " NC_EVIDENCE_FOLDER)                                           \
-	X(profiles, STRING, "folder in which a profile without a slash in its name is looked up, as NAME.json; default: " NC_PROFILE_FOLDER)         \
-	X(floor, ARRAY, "addresses refused in every mode, beside those built in")                                                                    \
-	X(nat64, ARRAY, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four")                                          \
-	X(foreign_programs, ARRAY, "names of other people's BPF programs that may be in force on a sealed cgroup")                                   \
-	X(pools, OBJECT, "sizes fixed at `host up`: instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries")                      \
-	X(upstreams, ARRAY, "addresses of the DNS servers that the resolver asks")
+	X(version, "the file's version: 1; required")                                                                                                \
+	X(root, "cgroup that counts as root; default: where cgroup2 is mounted")                                                                     \
+	X(key, "file of the secret key that signs evidence; default: " NC_KEY_PATH)                                                                  \
+	X(attester, "the name that stands in signatures beside the key's id; default: local")                                                       \
+	X(evidence, "folder that gets one folder for each instance; default: " NC_EVIDENCE_FOLDER)                                                   \
+	X(profiles, "folder in which a profile without a slash in its name is looked up, as NAME.json; default: " NC_PROFILE_FOLDER)                 \
+	X(floor, "addresses refused in every mode, beside those built in")                                                                           \
+	X(nat64, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four")                                                 \
+	X(foreign_programs, "names of other people's BPF programs that may be in force on a sealed cgroup")                                          \
+	X(pools, "sizes fixed at `host up`: instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries")                              \
+	X(upstreams, "addresses of the DNS servers that the resolver asks")
 
 struct nc_config {
 	char *root, *key, *attester, *evidence, *profiles; /* NULL: not given, except key, evidence and profiles, which have defaults */

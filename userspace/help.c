@@ -237,7 +237,7 @@ static void roff_reasons(void)
 
 static void roff_config(void)
 {
-#define ROW(member, type, meaning) roff_row(#member, meaning);
+#define ROW(member, meaning) roff_row(#member, meaning);
 	NC_CONFIG_MEMBERS(ROW)
 #undef ROW
 }

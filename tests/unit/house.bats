@@ -107,7 +107,7 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 	done
 	for word in $(sed -n 's/^\tX([A-Z0-9_]*, [0-9]*, "\([a-z_]*\)", \(ALLOW\|DENY\|REDIRECT\),.*/\1/p' kernel-headers/netcordon_abi.h) \
 		$(sed -n 's/^\tX([A-Z_]*, "\([a-z_]*\)", [123],.*/\1/p' loader/error.h) \
-		$(sed -n 's/^\tX(\([a-z0-9_]*\), [A-Z]*,.*/\1/p' userspace/config.h); do
+		$(sed -n 's/^\tX(\([a-z0-9_]*\), ".*/\1/p' userspace/config.h); do
 		grep -q "^.B $word" build/netcordon.8 || complain "netcordon.8 does not name $word"
 	done
 }
