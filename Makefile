@@ -50,7 +50,7 @@ TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(wildcard tests/nati
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $B/netcordon ## build the program
-.PHONY: all deps demo check check-unit check-packet check-native check-vm fuzz bench install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -114,8 +114,22 @@ demo: deps ## see it work: an isolated network, real workloads, a table, verifie
 check: deps ## unit, packet and native rings; ends with `N passed, N failed`
 	$(Q)tests/check unit packet native
 
-check-unit check-packet check-native check-vm: check-%:
+check-unit check-packet check-native: check-%:
 	$(Q)tests/check $*
+
+# The same tests on every kernel that netcordon claims, in virtual machines (tests/vm/kernels.list, tests/vm/runs.list).
+check-vm: deps ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_TESTS=PATTERN select
+	$(Q)$(MAKE) --no-print-directory tests-built
+	$(Q)tests/vm/run
+
+KERNEL ?= 6.1
+vm-shell: ## a shell in a virtual machine: KERNEL=6.1
+	$(Q)tests/vm/shell $(KERNEL)
+
+$B/tests/vm/%: tests/vm/%.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@ $(foreach l,bpf elf z,$(call archive,$l))
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)

@@ -139,7 +139,6 @@ static void print_completion(void)
 	printf("' -- \"$current\"))\n\t\treturn\n\tfi\n"
 	       "\tcase $previous in\n"
 	       "\t--authority) COMPREPLY=($(compgen -W 'workload plane' -- \"$current\")); return ;;\n"
-	       "\t--protocol) COMPREPLY=($(compgen -W 'tcp udp' -- \"$current\")); return ;;\n"
 	       "\tesac\n"
 	       "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[2]-}\" in\n");
 	for (const struct nc_command *command = nc_commands; command->name; command++) {

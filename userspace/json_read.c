@@ -2,9 +2,9 @@
 /*
  * json_read.c - a JSON document read so strictly that no second parser can understand it differently
  *
- * jansson reads the grammar of RFC 8259 and refuses duplicate keys, NUL, bad UTF-8, bad escapes and lone surrogates by itself. What it lets through
- * is looked at afterwards: fractions and exponents (it makes them doubles), -0 (it makes it 0, so only the text still shows it), integers beyond
- * +-(2^53 - 1), and nesting beyond what the programs that read evidence should need.
+ * jansson reads the grammar of RFC 8259 and refuses duplicate keys, \u0000, bad UTF-8, bad escapes and lone surrogates by itself. What it lets through
+ * is looked at here: a NUL byte between tokens (to jansson 2.14 it is the end of the text, whatever follows), fractions and exponents (it makes them
+ * doubles), -0 (it makes it 0, so only the text still shows it), integers beyond +-(2^53 - 1), and nesting deeper than anything here needs.
  */
 #include "json.h"
 
@@ -150,6 +150,8 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 
 	if (length > NC_JSON_SIZE_MAX)
 		return nc_error_set(reterr, code, -EFBIG, "the document is larger than %u MiB", NC_JSON_SIZE_MAX >> 20);
+	if (memchr(text, '\0', length))
+		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: a NUL byte");
 	value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
 	if (!value) {
 		char safe[NC_TEXT_SAFE_SIZE(JSON_ERROR_TEXT_LENGTH)];

@@ -40,7 +40,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 
 @test "the installed examples are valid" {
 	make_quietly install
-	build/netcordon explain --config "$root/opt/share/netcordon/examples/netcordon.conf" --profile "$root/opt/share/netcordon/examples/allowlist.json" 1.1.1.1 443
+	build/netcordon explain --config "$root/opt/share/netcordon/examples/netcordon.conf" --profile "$root/opt/share/netcordon/examples/allowlist.json" 1.1.1.1:443
 }
 
 @test "the manual has no error in its markup" {
