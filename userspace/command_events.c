@@ -19,6 +19,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "evidence_names.h"
+#include "explain.h"
 #include "json.h"
 #include "output.h"
 
@@ -109,11 +110,9 @@ static const char *text(const json_t *record, const char *member)
 
 static const char *meaning(const char *reason)
 {
-#define MEANING(symbol, value, word, decision, sentence)                                                                                             \
-	if (!strcmp(reason, word))                                                                                                                   \
-		return sentence;
-	NC_REASONS(MEANING)
-#undef MEANING
+	for (unsigned int code = 0; code < NC_REASON_MAX; code++)
+		if (!strcmp(nc_reason_word(code), reason))
+			return nc_reason_sentence(code);
 	return "";
 }
 
@@ -254,6 +253,8 @@ static int read_log(struct reading *reading, int folder_fd, struct nc_error *ret
 		close(fd);
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", NC_EVIDENCE_LOG);
 	}
+	if (!reading->invocation->json)
+		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
 	ret = show_lines(reading, log, reterr);
 	while (ret == 0 && follow && !reading->ended) {
 		ret = wait_for_change(watch, reterr);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
+#include "evidence.h"
+#include "explain.h"
 #include "output.h"
 
 struct listing {
@@ -14,16 +16,6 @@ struct listing {
 	struct nc_table *table;
 	json_t *array;
 };
-
-static const char *mode_word(uint8_t mode)
-{
-#define WORD(symbol, value, word)                                                                                                                    \
-	if (mode == value)                                                                                                                           \
-		return word;
-	NC_MODES(WORD)
-#undef WORD
-	return "unsealed";
-}
 
 static const char *state_word(const struct nc_instance_row *row)
 {
@@ -52,22 +44,10 @@ static uint64_t sum(const struct nc_counters *counters, bool denied)
 	return total;
 }
 
-static json_t *counters_json(const struct nc_counters *counters)
-{
-	json_t *object = json_object();
-
-#define COUNT(symbol, value, word, decision, meaning)                                                                                                \
-	if (counters->by_reason[value])                                                                                                              \
-		json_object_set_new(object, word, json_integer((json_int_t)counters->by_reason[value]));
-	NC_REASONS(COUNT)
-#undef COUNT
-	return object;
-}
-
 static json_t *authority_json(const struct nc_instance_row *row, int authority)
 {
 	return json_pack("{s:I, s:I, s:o, s:I}", "entries_intended", (json_int_t)row->intended[authority], "entries_present",
-			 (json_int_t)row->present[authority], "reasons", counters_json(&row->counters[authority]), "events_lost",
+			 (json_int_t)row->present[authority], "reasons", nc_counters_json(&row->counters[authority]), "events_lost",
 			 (json_int_t)row->counters[authority].by_reason[NC_COUNTER_LOST]);
 }
 
@@ -77,7 +57,7 @@ static json_t *row_json(const struct nc_instance_row *row)
 
 	snprintf(generation, sizeof(generation), "%016llx", (unsigned long long)row->generation);
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "instance", row->name, "generation", generation, "state", state_word(row),
-			 "mode", mode_word(row->mode), "populated", row->populated, "cgroup", row->cgroup, "workload", authority_json(row, 0),
+			 "mode", nc_mode_word(row->mode), "populated", row->populated, "cgroup", row->cgroup, "workload", authority_json(row, 0),
 			 "plane", authority_json(row, 1));
 }
 
@@ -99,7 +79,8 @@ static void add_row(struct nc_table *table, const struct nc_instance_row *row)
 	snprintf(refused, sizeof(refused), "%llu", (unsigned long long)(sum(&row->counters[0], true) + sum(&row->counters[1], true)));
 	snprintf(lost, sizeof(lost), "%llu",
 		 (unsigned long long)(row->counters[0].by_reason[NC_COUNTER_LOST] + row->counters[1].by_reason[NC_COUNTER_LOST]));
-	nc_table_row(table, row->name, state_word(row), mode_word(row->mode), row->populated ? "yes" : "no", workload, plane, allowed, refused, lost);
+	nc_table_row(table, row->name, state_word(row), nc_mode_word(row->mode), row->populated ? "yes" : "no", workload, plane, allowed, refused,
+		     lost);
 }
 
 static void print_counters(const char *authority, const struct nc_counters *counters)
@@ -119,7 +100,7 @@ static void print_one(const struct nc_instance_row *row)
 	entries_text(row, 0, workload, sizeof(workload));
 	entries_text(row, 1, plane, sizeof(plane));
 	printf("%s\n  state       %s, processes: %s\n  mode        %s\n", row->name, state_word(row), row->populated ? "yes" : "no",
-	       mode_word(row->mode));
+	       nc_mode_word(row->mode));
 	printf("  generation  %016llx\n  cgroup      %s\n", (unsigned long long)row->generation, row->cgroup);
 	printf("  entries     workload %s, plane %s (present/intended)\n", workload, plane);
 	printf("  lost        %llu events\n\n",
