@@ -185,7 +185,7 @@ static int count_arguments(const struct nc_invocation *invocation, struct nc_err
 	if (nc_option(invocation, NC_OPTION_HELP) || (count >= command->least && (command->most < 0 || count <= command->most)))
 		return 0;
 	if (count < command->least)
-		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: something is missing", command->name);
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: an argument is missing", command->name);
 	else
 		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: '%s' is one argument too many", command->name, invocation->arguments[command->most]);
 	return nc_error_hint(reterr, "usage: netcordon %s%s%s", command->name, command->arguments[0] ? " " : "", command->arguments);
