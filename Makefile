@@ -9,7 +9,8 @@ LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
-SYSCONFDIR ?= /etc
+DOCDIR     ?= $(PREFIX)/share/doc/netcordon
+COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 
 CC      ?= gcc
 CLANG   ?= clang
@@ -136,8 +137,11 @@ $B/tests/vm/%: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@ $(foreach l,bpf elf z,$(call archive,$l))
 
-tests-built: all $(UNIT) $(PACKET) $(TOOLS)
-.PHONY: tests-built
+unit-built: $(UNIT)
+packet-built: $(PACKET)
+tools-built: $(TOOLS)
+tests-built: all unit-built packet-built tools-built
+.PHONY: tests-built unit-built packet-built tools-built
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
@@ -145,6 +149,46 @@ fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 
 format: ## clang-format everything
 	$(Q)clang-format -i $(wildcard */*.[ch] tests/*/*.[ch])
+
+# ---- install ------------------------------------------------------------------------------------------------------------------------------------
+
+# The manual's tables and the completion are printed by the program that they describe.
+$B/netcordon.8: docs/netcordon.8.in $B/netcordon
+	$(say) MAN $@
+	$(Q)while IFS= read -r line; do \
+		case $$line in \
+		'.\" table: '*) $B/netcordon help --roff "$${line##*: }" || exit 1 ;; \
+		*) printf '%s\n' "$$line" ;; \
+		esac; \
+	done <$< >$@
+
+$B/netcordon.bash: $B/netcordon
+	$(say) COMPL $@
+	$(Q)$B/netcordon help --completion >$@
+
+# source:installed, mode
+INSTALLED = \
+	$B/netcordon:$(SBINDIR)/netcordon:755 \
+	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
+	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
+	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
+	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
+	README.md:$(DOCDIR)/README.md:644
+
+install: $B/netcordon $B/netcordon.8 $B/netcordon.bash ## install below PREFIX (/usr/local); DESTDIR is put before it
+	$(Q)set -e; for row in $(INSTALLED); do \
+		rest=$${row#*:}; \
+		install -D -m "$${rest##*:}" "$${row%%:*}" "$(DESTDIR)$${rest%:*}"; \
+	done
+
+uninstall: ## remove what install put there, and the folders that are netcordon's alone
+	$(Q)for row in $(INSTALLED); do \
+		rest=$${row#*:}; \
+		rm -f "$(DESTDIR)$${rest%:*}"; \
+	done
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR) $(DOCDIR); do \
+		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
+	done
 
 clean: ## remove build/
 	$(Q)rm -rf build
