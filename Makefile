@@ -46,7 +46,8 @@ USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c,$(wildcard user
 BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
-TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(wildcard tests/native/*.c))
+ATTEMPT   := $(wildcard tests/native/attempt*.c)
+TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $B/netcordon ## build the program
@@ -98,7 +99,12 @@ $B/tests/packet/%: $B/tests/packet/%.o $(USERSPACE) $(LOADER)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-# The tools that the native ring runs inside and outside the cordon: no part of the product in them.
+# The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files.
+$B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) $(ATTEMPT) -o $@ -lutil
+
 $B/tests/native/%: tests/native/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
