@@ -16,7 +16,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 	const struct nc_profile_process *process = &launch->profile->process;
 	static char *const no_environment[] = { NULL };
 	struct nc_child_plan plan = {
-		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD),
+		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
 		.netns_fd = launch->netns_fd,
 		.own_netns_fd = launch->own_netns_fd,
 		.mounts = &launch->mounts,
@@ -107,7 +107,7 @@ static int try_child(struct nc_launch *launch, struct nc_error *reterr)
 	bool end;
 	int r;
 
-	r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &before, reterr) ?: nc_launch_order(launch, &order, reterr) ?:
+	r = nc_claim_counters(launch->claim, launch->authority, &before, reterr) ?: nc_launch_order(launch, &order, reterr) ?:
 	    nc_launch_next_report(launch, &report, &end, reterr);
 	if (r < 0)
 		return r;
@@ -115,14 +115,14 @@ static int try_child(struct nc_launch *launch, struct nc_error *reterr)
 		return explain_death(launch, reterr);
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPROTO, "the child reported something else");
-	r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &after, reterr);
+	r = nc_claim_counters(launch->claim, launch->authority, &after, reterr);
 	return r < 0 ? r : nc_canary_judge(&launch->canary, report.results, expected, &before, &after, reterr);
 }
 
 /* Exactly two tasks are inside now, init and what becomes the command; so the other number is the command's. */
 static int find_command(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	int members = 0, pid;
 	bool init = false;
@@ -150,10 +150,10 @@ int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 {
 	/* clang-format off */
 	return nc_launch_in_netns(launch, open_listeners, reterr) ?:
-	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, launch->canary.port_be, reterr) ?:
+	       nc_claim_canary(launch->claim, launch->authority, launch->canary.port_be, reterr) ?:
 	       try_child(launch, reterr) ?:
 	       nc_launch_in_netns(launch, prove_listeners, reterr) ?:
-	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr) ?:
+	       nc_claim_canary(launch->claim, launch->authority, 0, reterr) ?:
 	       find_command(launch, reterr) ?:
 	       join_limits(launch, reterr);
 	/* clang-format on */

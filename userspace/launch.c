@@ -41,6 +41,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 	*launch = (struct nc_launch){
 		.options = options,
 		.provider = provider,
+		.authority = NC_AUTHORITY_WORKLOAD,
 		.phase = "",
 		.signal_fd = -1,
 		.stdio = NC_STDIO_NONE,

@@ -15,52 +15,70 @@
 #include "instance_state.h"
 #include "launch_state.h"
 
-/* Rows of the closure table that decide what the system call filter must do itself. */
-#define CLOSURE_RING "io_uring_socket"
-static const char *const unix_closures[] = { "unix_pathname", "unix_abstract" };
-
-static bool in_force(const struct nc_launch *launch, const char *path)
-{
-	for (size_t i = 0; i < launch->closure_count; i++) {
-		if (strcmp(launch->closures[i].path, path) == 0)
-			return launch->closures[i].state != NC_CLOSURE_GAP;
-	}
-	return false; /* a row that is not there closes nothing */
-}
-
-static void choose_filter(struct nc_launch *launch)
-{
-	bool closed = true;
-
-	for (size_t i = 0; i < sizeof(unix_closures) / sizeof(unix_closures[0]); i++)
-		closed &= in_force(launch, unix_closures[i]);
-	launch->seccomp_choice.refuse_unix = !closed && !launch->profile->unix_gap_accepted;
-	launch->seccomp_choice.allow_io_uring = in_force(launch, CLOSURE_RING);
-}
-
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_host_options *options = launch->options->host;
-	int r = nc_host_up(options, &launch->host, reterr);
 
-	if (r < 0)
-		return r;
 	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->runtime ? options->runtime : NC_RUNTIME_FOLDER);
-	r = nc_closures(launch->host, &launch->closures, &launch->closure_count, reterr);
-	if (r < 0)
-		return r;
-	choose_filter(launch);
-	r = nc_seccomp_filter(launch->runtime, &launch->seccomp_choice, &launch->seccomp, reterr);
-	return r < 0 ? r : nc_floor_open(launch->host, &launch->floor, reterr);
+	return nc_host_up(options, &launch->host, reterr) ?: nc_floor_open(launch->host, &launch->floor, reterr);
 }
 
 void nc_undo_host(struct nc_launch *launch)
 {
 	nc_floor_close(launch->floor);
 	launch->floor = NULL;
-	nc_seccomp_free(&launch->seccomp);
 	nc_host_close(launch->host);
 	launch->host = NULL;
+}
+
+/* ---- the system call filter, by what the hooks leave open ------------------------------------------------------------------------------------- */
+
+static bool in_force(const struct nc_closure *rows, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(rows[i].path, path) == 0)
+			return rows[i].state == NC_CLOSURE_IN_FORCE;
+	}
+	return false; /* a row that is not there closes nothing */
+}
+
+static int find_root(const struct nc_launch *launch, bool *ret_true_root, struct nc_error *reterr)
+{
+	const char *root = launch->options->host->root;
+	struct stat chosen, top;
+	char mount[NC_PATH_MAX];
+	int r;
+
+	*ret_true_root = true;
+	if (!root)
+		return 0;
+	r = nc_cgroup_mount(mount, reterr);
+	if (r < 0)
+		return r;
+	if (stat(root, &chosen) < 0 || stat(mount, &top) < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at %s", root);
+	*ret_true_root = chosen.st_dev == top.st_dev && chosen.st_ino == top.st_ino;
+	return 0;
+}
+
+/* Asked once for what the hooks alone close, which decides what the filter must refuse, and once for what is then closed altogether. */
+int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr)
+{
+	struct nc_closure_facts facts = { .effective = &launch->effective };
+	const struct nc_closure *rows;
+	size_t count;
+	int r = find_root(launch, &facts.true_root, reterr);
+
+	if (r < 0)
+		return r;
+	nc_closures_of(&facts, &rows, &count);
+	launch->seccomp_choice.refuse_unix =
+		!launch->profile->unix_gap_accepted && !(in_force(rows, count, "unix_pathname") && in_force(rows, count, "unix_abstract"));
+	launch->seccomp_choice.allow_io_uring = in_force(rows, count, "io_uring_socket");
+	facts.starts_process = starts_process;
+	facts.unix_gap_accepted = launch->profile->unix_gap_accepted;
+	nc_closures_of(&facts, &launch->closures, &launch->closure_count);
+	return starts_process ? nc_seccomp_filter(launch->runtime, &launch->seccomp_choice, &launch->seccomp, reterr) : 0;
 }
 
 /* ---- seal --------------------------------------------------------------------------------------------------------------------------------------- */
@@ -101,7 +119,7 @@ static int make_limits(struct nc_launch *launch, struct nc_error *reterr)
 			      nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD), nc_claim_generation(launch->claim), &launch->limits, reterr);
 }
 
-int nc_launch_seal_both(struct nc_launch *launch, struct nc_error *reterr)
+static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = nc_netns_cookie(launch->netns_fd, &launch->netns_cookie, reterr);
 
@@ -129,7 +147,8 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       make_cgroups(launch, reterr) ?:
 	       (launch->provider == NC_PROVIDER_RUN ? make_limits(launch, reterr) : 0) ?:
 	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->effective, reterr) ?:
-	       nc_launch_seal_both(launch, reterr);
+	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
+	       seal_both(launch, reterr);
 	/* clang-format on */
 }
 
@@ -137,6 +156,7 @@ void nc_undo_seal(struct nc_launch *launch)
 {
 	struct nc_error ignored; /* the launch has its own error; what could not be removed is found by `host status` */
 
+	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
 	nc_edge_end(&launch->edge);
 	nc_claim_release(launch->claim, &ignored);

@@ -40,6 +40,7 @@ struct nc_ending {
 struct nc_launch {
 	const struct nc_launch_options *options;
 	enum nc_provider provider;
+	enum nc_authority authority; /* whose process this is: the workload's, or `exec`'s choice */
 	const char *phase;     /* where it stands, for people and for `failed` */
 	int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
@@ -61,10 +62,6 @@ struct nc_launch {
 	/* host */
 	struct nc_host *host;
 	char runtime[NC_PATH_MAX];
-	const struct nc_closure *closures;
-	size_t closure_count;
-	struct nc_seccomp_choice seccomp_choice;
-	struct nc_seccomp seccomp;
 	struct nc_floor *floor;
 
 	/* seal */
@@ -75,6 +72,10 @@ struct nc_launch {
 	struct nc_limits limits;
 	uint64_t netns_cookie;
 	struct nc_effective_list effective;
+	const struct nc_closure *closures;
+	size_t closure_count;
+	struct nc_seccomp_choice seccomp_choice;
+	struct nc_seccomp seccomp;
 
 	/* statement */
 	char evidence_folder[NC_PATH_MAX];
@@ -116,8 +117,7 @@ int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_host(struct nc_launch *launch);
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_seal(struct nc_launch *launch);
-int nc_launch_seal_both(struct nc_launch *launch, struct nc_error *reterr);
-int nc_launch_state_write(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);

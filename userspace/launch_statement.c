@@ -26,7 +26,6 @@
 
 static const char *const grades[] = { [NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary" };
 static const char *const providers[] = { [NC_PROVIDER_RUN] = "netcordon:run-provider", [NC_PROVIDER_ATTACH] = "netcordon:attach-provider", [NC_PROVIDER_EXEC] = "netcordon:run-provider" };
-static const char *const closure_states[] = { [NC_CLOSURE_GAP] = "gap", [NC_CLOSURE_IN_FORCE] = "in_force", [NC_CLOSURE_ABSENT] = "absent" };
 
 const char *nc_provider_word(enum nc_provider provider)
 {
@@ -105,13 +104,10 @@ static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
 	for (size_t i = 0; rows && i < launch->closure_count; i++) {
 		const struct nc_closure *row = &launch->closures[i];
 
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "path", row->path, "state", closure_states[row->state], "mechanism", row->mechanism));
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "path", row->path, "state", nc_closure_state_word(row->state), "mechanism", row->mechanism));
 		if (row->state == NC_CLOSURE_GAP)
 			json_array_append_new(gaps, json_string(row->path));
 	}
-	/* A way that only this launch's own filter closes is closed for it, and one that the profile accepted stays named. */
-	if (launch->profile->unix_gap_accepted)
-		json_array_append_new(gaps, json_string("accepted:unix_sockets"));
 	return rows;
 }
 

@@ -55,7 +55,7 @@ static bool is_inside(const char *folder, const char *path)
 
 int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
 {
-	const char *folder = nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD);
+	const char *folder = nc_claim_cgroup_path(launch->claim, launch->authority);
 	char path[NC_PATH_MAX];
 	struct dirent *entry;
 	DIR *proc;

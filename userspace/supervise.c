@@ -138,5 +138,5 @@ void nc_undo_supervise(struct nc_launch *launch)
 	struct nc_error ignored; /* release kills too, and reports */
 
 	if (launch->started && launch->claim)
-		nc_claim_kill(launch->claim, NC_AUTHORITY_WORKLOAD, 5000, &ignored);
+		nc_claim_kill(launch->claim, launch->authority, 5000, &ignored);
 }

@@ -64,7 +64,7 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 	blame(watch, cause);
 	if (watch->launch->child.pid > 0)
 		kill(watch->launch->child.pid, SIGKILL); /* the whole pid namespace, wherever its processes have been moved */
-	nc_claim_kill(watch->launch->claim, NC_AUTHORITY_WORKLOAD, LAST_RESORT_MS, &ignored);
+	nc_claim_kill(watch->launch->claim, watch->launch->authority, LAST_RESORT_MS, &ignored);
 }
 
 /* ---- what can happen -------------------------------------------------------------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ static void step_look(struct nc_watch *watch, int64_t now)
 	if (nc_membership_check(launch, &error) < 0)
 		end_at_once(watch, "membership_lost");
 	else if (++watch->looks % LOOKS_PER_VERIFY == 0 &&
-		 nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), NULL, &error) < 0)
+		 nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
 		end_at_once(watch, "program_lost");
 }
 
