@@ -149,7 +149,6 @@ int nc_launch_receive(struct nc_launch *launch, int fd, void *buffer, size_t siz
 /* Inside the workload's network namespace: calls `act` and returns to the own one. */
 int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *launch, struct nc_error *reterr), struct nc_error *reterr);
 
-const char *nc_mode_word(enum nc_mode mode);
 const char *nc_provider_word(enum nc_provider provider);
 json_t *nc_launch_generation_json(const struct nc_launch *launch);
 
