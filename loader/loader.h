@@ -100,15 +100,33 @@ int nc_host_facts(struct nc_host *host, struct nc_host_facts *ret_facts, struct 
 enum nc_closure_state { NC_CLOSURE_GAP, NC_CLOSURE_IN_FORCE, NC_CLOSURE_ABSENT /* the path itself cannot be made on this kernel */ };
 
 struct nc_closure {
-	const char *path;      /* stable word: "udp_connect", "unix_pathname", "io_uring_socket" */
-	const char *summary;   /* one line for people */
-	const char *mechanism; /* what closes it here, or what would */
+	const char *path;      /* stable word: "udp_connected", "unix_pathname", "io_uring_socket" */
+	const char *summary;   /* one line for people: the way out */
+	const char *mechanism; /* what closes it here ("connect + egress"); for a gap, what would ("seccomp, or lsm_family") */
+	const char *needs;     /* what those need, in prose; "" where every supported kernel has it */
 	enum nc_closure_state state;
 };
 
-/* The closure table with what is in force on this machine, found by doing the real thing on a scratch cgroup, never by version or errno. The rows
- * live as long as the program. With an open host what that host attached counts, else what a probe of this kernel could attach. */
-int nc_closures(struct nc_host *host, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+/* What the answer is drawn from when the caller has asked the kernel already (a launch has). */
+struct nc_closure_facts {
+	const struct nc_effective_list *effective; /* what nc_host_verify found in force */
+	bool true_root;                            /* the guard stands at the hierarchy's own root */
+	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
+			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
+	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
+};
+
+/* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the
+ * library and are overwritten by the next call with the same starts_process. */
+void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count);
+/* The same with the facts found out first: what an open host attached or, with NULL, what acts on this kernel, seen by letting small programs refuse real
+ * calls of a child in a scratch cgroup (some milliseconds, root; never by version or errno of a load). */
+int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+const char *nc_closure_state_word(enum nc_closure_state state); /* "gap", "in_force", "absent" */
+
+/* Finds what acts on this kernel without a host: fills *ret_list (nc_effective_free) with hook words only. `scratch_parent`: an existing cgroup below
+ * which a scratch one is made and removed; NULL: the hierarchy's root. */
+int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_list, struct nc_error *reterr);
 
 /* ---- instances ------------------------------------------------------------------------------------------------------------------------------ */
 
