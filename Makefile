@@ -36,7 +36,7 @@ comma    := ,
 # Static archives: a launch is a process start, and loading a dozen shared libraries costs more than everything else that it does.
 # SHARED=1 links against the shared ones, as a distribution would.
 KERNEL_LIBS := bpf elf z nl-route-3 nl-3
-USER_LIBS   := sodium jansson seccomp
+USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
