@@ -28,11 +28,6 @@ static const char *const modes[] = { NC_MODES(NC_WORD) };
 static const char *const grades[] = { [NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary" };
 static const char *const providers[] = { [NC_PROVIDER_RUN] = "netcordon:run-provider", [NC_PROVIDER_ATTACH] = "netcordon:attach-provider", [NC_PROVIDER_EXEC] = "netcordon:run-provider" };
 
-const char *nc_mode_word(enum nc_mode mode)
-{
-	return modes[mode];
-}
-
 const char *nc_provider_word(enum nc_provider provider)
 {
 	return providers[provider];
@@ -195,16 +190,6 @@ static json_t *cgroups_json(const struct nc_launch *launch)
 			 safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_PLANE)));
 }
 
-static json_t *outside_json(struct nc_launch *launch)
-{
-	json_t *words = json_array();
-	char *rest = launch->outside;
-
-	for (char *word; words && rest && *rest && (word = strsep(&rest, ","));)
-		json_array_append_new(words, json_string(word));
-	return words;
-}
-
 static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_JSON json_t *gaps = json_array();
@@ -236,7 +221,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
-	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", outside_json(launch))) ||
+	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
 	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
@@ -297,6 +282,8 @@ void nc_undo_statement(struct nc_launch *launch)
 
 	json_decref(launch->passed);
 	launch->passed = NULL;
+	json_decref(launch->left_to_others);
+	launch->left_to_others = NULL;
 	if (!launch->evidence)
 		return;
 	nc_evidence_abandon(launch->evidence);
