@@ -44,6 +44,9 @@ struct nc_host_options {
 	size_t floor_count;
 	const struct nc_nat64_prefix *nat64;
 	size_t nat64_count;
+	const void *object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
+	size_t object_size;
+	uint64_t checks_off;
 };
 
 /* Loads, pins and attaches what is missing, then verifies as nc_host_verify does. Safe to call from many processes at once (a lock), a no-op
@@ -165,6 +168,8 @@ int nc_claim_seal(struct nc_claim *claim, enum nc_authority authority, const str
 int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision, struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
+/* Network-order port of the instance's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. */
+int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Network-order port of the canary on the floor; 0 takes it away. */
 int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Exact counters since the seal. */
@@ -185,8 +190,12 @@ int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_
 /* Kills, removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the folder. Goes on after an error and reports
  * the first; the claim is freed in every case. NULL is fine. */
 int nc_claim_release(struct nc_claim *claim, struct nc_error *reterr);
-/* Lets go of the handle without ending the instance (on-supervisor-death keep, attach). */
+/* Lets go of the handle without ending the instance (on-supervisor-death keep, attach), and marks it as kept when the handle was the owner's. */
 void nc_claim_abandon(struct nc_claim *claim);
+/* Marks beforehand that the instance lives on if its owner dies: it is then no orphan while its workload lives. */
+int nc_claim_keep(struct nc_claim *claim, bool keep, struct nc_error *reterr);
+/* Becomes the owner of an instance that has none: kept, or its owner died. INSTANCE_UNKNOWN; INSTANCE_EXISTS while somebody else owns it. */
+int nc_claim_adopt(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 
 struct nc_instance_row {
 	char name[NC_INSTANCE_NAME_MAX + 1];

@@ -20,6 +20,7 @@
 #include "commands.h"
 #include "evidence_names.h"
 #include "explain.h"
+#include "instance_state.h"
 #include "json.h"
 #include "output.h"
 
@@ -68,35 +69,52 @@ static int newest_of(DIR *parent, const char *instance, char ret_name[NAME_MAX +
 	return ret_name[0] ? 0 : -ENOENT;
 }
 
+static int open_path(const char *path, int *ret_fd, struct nc_error *reterr)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* A live instance says where its evidence is. -ENOENT when there is none of that name, or this user cannot ask. */
+static int open_live(const struct nc_invocation *invocation, int *ret_fd)
+{
+	struct nc_instance_state state;
+	char folder[NC_PATH_MAX];
+	struct nc_error unused;
+
+	if (nc_invocation_instance(invocation, invocation->arguments[0], folder, &unused) < 0)
+		return -ENOENT;
+	if (nc_instance_state_read(folder, &state, &unused) < 0)
+		return -ENOENT;
+	return open_path(state.evidence, ret_fd, &unused) < 0 ? -ENOENT : 0;
+}
+
 static int open_folder(const struct nc_invocation *invocation, int *ret_fd, struct nc_error *reterr)
 {
 	const char *what = invocation->arguments[0], *parent_path = invocation->config.evidence;
-	char name[NAME_MAX + 1];
+	char name[NAME_MAX + 1], path[PATH_MAX];
 	DIR *parent;
-	int fd, ret;
+	int ret;
 
-	if (strchr(what, '/')) {
-		fd = open(what, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s", what);
-		*ret_fd = fd;
+	if (strchr(what, '/'))
+		return open_path(what, ret_fd, reterr);
+	if (open_live(invocation, ret_fd) == 0)
 		return 0;
-	}
 	parent = opendir(parent_path);
 	if (!parent)
 		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "look for the evidence of '%s' in %s", what, parent_path);
 	ret = newest_of(parent, what, name);
-	if (ret < 0)
-		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, ret, "%s holds no evidence of an instance '%s'", parent_path, what);
-	if (ret < 0)
-		nc_error_hint(reterr, "an evidence folder elsewhere is named by its path, with a slash");
-	fd = ret < 0 ? -1 : openat(dirfd(parent), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (ret == 0 && fd < 0)
-		ret = nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s/%s", parent_path, name);
 	closedir(parent);
-	if (ret == 0)
-		*ret_fd = fd;
-	return ret;
+	if (ret < 0) {
+		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, ret, "no instance '%s' lives, and %s holds no evidence of one", what, parent_path);
+		return nc_error_hint(reterr, "an evidence folder elsewhere is named by its path, with a slash");
+	}
+	snprintf(path, sizeof(path), "%s/%s", parent_path, name);
+	return open_path(path, ret_fd, reterr);
 }
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------------------- */

@@ -11,10 +11,12 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "explain.h"
+#include "instance_state.h"
 #include "output.h"
 
 const struct argp_option nc_explain_options[] = {
 	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
+	{"instance", NC_OPTION_INSTANCE, "NAME", 0, "instead of a profile: the one that a live instance was sealed with", 0},
 	{"authority", NC_OPTION_AUTHORITY, "AUTHORITY", 0, "workload (default) or plane", 0},
 	{0},
 };
@@ -60,9 +62,30 @@ static int explain_word(const struct nc_invocation *invocation, struct nc_error 
 
 /* ---- a destination --------------------------------------------------------------------------------------------------------------------------- */
 
+/* The profile that was asked for, or that a live instance was sealed with. The caller frees; NULL with an error. */
+static char *profile_path(const struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	const char *instance = nc_option(invocation, NC_OPTION_INSTANCE);
+	char folder[NC_PATH_MAX], *path = NULL;
+
+	if (!instance)
+		return nc_invocation_profile(invocation, reterr);
+	if (nc_option(invocation, NC_OPTION_PROFILE)) {
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "explain: --profile and --instance exclude each other");
+		return NULL;
+	}
+	if (nc_invocation_instance(invocation, instance, folder, reterr) < 0)
+		return NULL;
+	if (asprintf(&path, "%s/" NC_INSTANCE_PROFILE, folder) < 0) {
+		nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the command line");
+		return NULL;
+	}
+	return path;
+}
+
 static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
 {
-	NC_FREE char *path = nc_invocation_profile(invocation, reterr), *text = NULL;
+	NC_FREE char *path = profile_path(invocation, reterr), *text = NULL;
 	size_t length;
 	int ret;
 
@@ -130,7 +153,7 @@ int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr
 	struct nc_profile *profile = NULL;
 	int ret;
 
-	if (!nc_option(invocation, NC_OPTION_PROFILE))
+	if (!nc_option(invocation, NC_OPTION_PROFILE) && !nc_option(invocation, NC_OPTION_INSTANCE))
 		return explain_word(invocation, reterr);
 	ret = read_profile(invocation, &profile, reterr);
 	if (ret == 0)

@@ -97,7 +97,7 @@ const struct nc_command nc_commands[] = {
 	 .most = 1},
 	{.group = "Looking",
 	 .name = "explain",
-	 .arguments = "--profile PROFILE HOST:PORT[/udp] | WORD",
+	 .arguments = "--profile PROFILE|--instance NAME HOST:PORT[/udp] | WORD",
 	 .summary = "say what the verdict would be and why, or what a word means",
 	 .text = "Runs the kernel's own verdict code on a profile and a destination, without privileges and without a network. Exits 0 when the "
 		 "answer is allow "

@@ -54,3 +54,40 @@ char *nc_invocation_profile(const struct nc_invocation *invocation, struct nc_er
 		nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the command line");
 	return path;
 }
+
+struct search {
+	const char *name;
+	char *ret_folder; /* NC_PATH_MAX */
+	bool found;
+};
+
+static int match_instance(void *context, const struct nc_instance_row *row)
+{
+	struct search *search = context;
+
+	if (strcmp(row->name, search->name))
+		return 0;
+	snprintf(search->ret_folder, NC_PATH_MAX, "%s", row->folder);
+	search->found = true;
+	return 0;
+}
+
+int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr)
+{
+	struct search search = {.name = name, .ret_folder = ret_folder};
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_open(&options, &host, reterr);
+	if (ret < 0)
+		return ret;
+	ret = nc_instances(host, match_instance, &search, reterr);
+	nc_host_close(host);
+	if (ret == 0 && !search.found) {
+		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", name);
+		return nc_error_hint(reterr, "`netcordon status` lists them");
+	}
+	return ret;
+}

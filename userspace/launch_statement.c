@@ -19,12 +19,11 @@
 #include "evidence_names.h"
 #include "instance_state.h"
 #include "json.h"
+#include "explain.h"
 #include "launch_state.h"
 #include "program_digests.h"
 #include "text.h"
 
-#define NC_WORD(symbol, value, word, ...) [value] = word,
-static const char *const modes[] = { NC_MODES(NC_WORD) };
 static const char *const grades[] = { [NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary" };
 static const char *const providers[] = { [NC_PROVIDER_RUN] = "netcordon:run-provider", [NC_PROVIDER_ATTACH] = "netcordon:attach-provider", [NC_PROVIDER_EXEC] = "netcordon:run-provider" };
 
@@ -85,12 +84,12 @@ static json_t *image_json(const struct nc_image *image)
 	struct nc_digest digest;
 
 	nc_image_digest(image, &digest);
-	return json_pack("{s:o, s:s, s:i, s:I}", "digest", hex_json(&digest), "mode", modes[image->mode], "flags", image->flags, "entries", (json_int_t)image->count);
+	return json_pack("{s:o, s:s, s:i, s:I}", "digest", hex_json(&digest), "mode", nc_mode_word(image->mode), "flags", image->flags, "entries", (json_int_t)image->count);
 }
 
 static json_t *profile_json(const struct nc_launch *launch)
 {
-	json_t *object = json_pack("{s:o, s:s, s:b, s:s}", "digest", hex_json(&launch->profile->digest), "mode", modes[launch->profile->mode], "non_public",
+	json_t *object = json_pack("{s:o, s:s, s:b, s:s}", "digest", hex_json(&launch->profile->digest), "mode", nc_mode_word(launch->profile->mode), "non_public",
 				   launch->profile->non_public, "loopback", launch->profile->loopback_own_netns ? "own_netns" : "closed");
 
 	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
