@@ -58,7 +58,8 @@ help:
 
 # ---- the kernel's side: one object, loaded everywhere (CO-RE), and its skeleton ------------------------------------------------------------
 
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Ikernel-headers -Ibpf
+# The kernel ABI headers include asm/types.h, which a distribution keeps in a folder of the host architecture.
+BPF_CFLAGS := -idirafter /usr/include/$(shell $(CC) -dumpmachine) -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Ikernel-headers -Ibpf
 
 $B/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(say) BPF $@

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * netcordon_abi.h - the types that the kernel programs and user space share, and their manual
  *
@@ -144,6 +144,7 @@ struct nc_settings {
 
 #define NC_SLOT_LOOPBACK_OPEN 0x01u /* loopback of the private network namespace `netns_cookie` is open */
 #define NC_SLOT_NON_PUBLIC_OPEN 0x02u /* mode unrestricted with non_public: everything but the host floor */
+#define NC_SLOT_UNIX_OPEN 0x04u /* the profile accepted that named unix sockets are not confined */
 
 /*
  * One authority of one instance. Instance i has the slots 2i (workload) and 2i+1 (plane). User space fills every other field first and stores
@@ -154,7 +155,6 @@ struct nc_slot {
 	__u64 revision;        /* counts this authority's policies, from 1 */
 	__u64 cgroup_id;       /* the authority's own cgroup */
 	__u64 netns_cookie;    /* the network namespace that the instance was sealed in; 0 where the kernel gives none (before 5.14) */
-	__u64 resolver_cookie[4]; /* socket cookies of the resolver's sockets: UDP4, TCP4, UDP6, TCP6; 0: none */
 	__u32 cgroup_depth;    /* depth of cgroup_id */
 	__u32 ring;            /* index into `events` */
 	__be16 resolver_port_be; /* the resolver listens on 127.0.0.1 and ::1, this port; 0: none */
@@ -163,8 +163,21 @@ struct nc_slot {
 	__u8 authority;        /* enum nc_authority */
 	__u8 flags;            /* NC_SLOT_* */
 	__u8 reserved[17];
-	__u64 reserved_words[4];
+	__u64 reserved_words[8];
 };
+
+/* ---- map `resolvers`: socket storage, set from user space on the resolver's own sockets ------------------------------------------------- */
+
+/* A redirect goes only to a socket that carries this mark: another process that takes the endpoint's port has none and receives nothing. */
+struct nc_resolver_mark {
+	__u64 generation;
+};
+
+/* ---- map `host_floor`: hash, union nc_address -> __u32 ----------------------------------------------------------------------------------- */
+
+#define NC_FLOOR_METADATA 1 /* a cloud's metadata service */
+#define NC_FLOOR_HOST 2     /* an address of this host; a plane literal marked non-public may name it */
+#define NC_FLOOR_OPERATOR 3 /* the operator's addition */
 
 /* ---- maps `workload_policy` and `plane_policy` ------------------------------------------------------------------------------------------ */
 
@@ -221,6 +234,7 @@ struct nc_grant_value {
 #define NC_LABEL_ADMITTED 0x01u /* admitted, port, protocol and name_id hold an admission */
 #define NC_LABEL_RESOLVER 0x02u /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
 #define NC_LABEL_WIRE_OPEN 0x04u /* the name on the wire has been accepted */
+#define NC_LABEL_HOME_NETNS 0x08u /* the socket was made in the network namespace that the instance was sealed in */
 
 struct nc_label {
 	__u64 generation;
@@ -253,6 +267,7 @@ struct nc_seen_value {
 	__u64 count;
 	__u64 first_ns;
 	__u64 last_ns;
+	__u64 reported; /* 1: an event was delivered. 0: the ring was full; the next sight tries again */
 };
 
 /* ---- map `counters`: array, index = slot -------------------------------------------------------------------------------------------------- */
@@ -300,8 +315,7 @@ _Static_assert(sizeof(union nc_address) == 16, "an address is 16 bytes");
 _Static_assert(sizeof(struct nc_nat64_prefix) == 24, "nat64 prefix");
 _Static_assert(sizeof(struct nc_settings) == 8 + 24 * NC_NAT64_MAX, "settings");
 _Static_assert(sizeof(struct nc_slot) == 128, "a slot is two cache lines");
-_Static_assert(__builtin_offsetof(struct nc_slot, resolver_cookie) == 32, "slot");
-_Static_assert(__builtin_offsetof(struct nc_slot, cgroup_depth) == 64, "slot");
+_Static_assert(__builtin_offsetof(struct nc_slot, cgroup_depth) == 32, "slot");
 _Static_assert(sizeof(struct nc_policy_key) == 40, "policy key");
 _Static_assert(__builtin_offsetof(struct nc_policy_key, port_be) == 32, "policy key");
 _Static_assert(sizeof(struct nc_policy_value) == 8, "policy value");

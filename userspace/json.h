@@ -4,20 +4,30 @@
  *
  * Reading refuses what two parsers could understand differently: duplicate keys, NUL in a key or a string, invalid UTF-8, bad escapes, lone
  * surrogates, numbers that are not integers within +-(2^53 - 1), anything after the document, nesting beyond 32, documents over a limit.
- * Canonical form is RFC 8785 restricted to ASCII keys, strings, booleans, null-free objects and arrays, and such integers.
+ * Canonical form is RFC 8785 restricted to ASCII keys, strings, booleans, null-free objects and arrays, and such integers. A number that can be
+ * larger (a counter, a time in nanoseconds, a generation) travels as a string of decimal digits.
  */
 #ifndef NC_JSON_H
 #define NC_JSON_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <jansson.h>
 #include "error.h"
 
 #define NC_JSON_SIZE_MAX (16u << 20) /* bytes of one document: a profile of 100,000 destinations fits */
+#define NC_JSON_DEPTH_MAX 32
+#define NC_JSON_INTEGER_MAX 9007199254740991 /* 2^53 - 1: what every reader holds exactly (RFC 7493, 2.2) */
 
 /* `code` is what a refusal is called (PROFILE_INVALID, EVIDENCE_INVALID, ...). The caller owns *ret_value (json_decref). */
 int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr);
 /* Canonical bytes of `value`, NUL-terminated beyond *ret_length; the caller frees. -EINVAL for what the canonical form cannot hold. */
 int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr);
+
+/* 64 bits as a string of decimal digits. A new reference; NULL only without memory. */
+json_t *nc_json_u64(uint64_t value);
+/* The reverse: exactly the digits that nc_json_u64 writes, so no sign, no leading zero, nothing beyond 2^64 - 1. False: it is not that. */
+bool nc_json_read_u64(const json_t *value, uint64_t *ret_value);
 
 static inline void nc_cleanup_json(json_t **value)
 {

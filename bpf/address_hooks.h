@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * address_hooks.h - connect and sendmsg decide; recvmsg and getpeername keep the redirect to the resolver out of sight
+ *
+ *   connect4/6   TCP and UDP connect(), TCP Fast Open and io_uring included: the verdict, and the admission into the label
+ *   sendmsg4/6   every unconnected UDP send, and v4-mapped ones through sendmsg4: the verdict, nothing cached
+ *   recvmsg4/6   a reply of the resolver is shown as coming from the server that was asked
+ *   getpeername4/6  likewise
+ *
+ * Not seen here: send() on a connected UDP socket, and what netfilter or another program rewrites afterwards. packet_hooks.h sees those.
+ * The family of the address decides, never user_family: it may be 0. connect on UDP runs under the socket's lock, so the label is written by one at
+ * a time; a reader on the packet path takes the admission only while its flag stands, which is lowered during a change.
+ */
+#ifndef NC_BPF_ADDRESS_HOOKS_H
+#define NC_BPF_ADDRESS_HOOKS_H
+
+#include "emit.h"
+#include "socket.h"
+
+#define NC_PASS 1
+#define NC_REFUSE 0 /* the kernel turns it into EPERM */
+
+#define NC_LOOPBACK4 NC_BE32(0x7f000001)
+
+static __always_inline void nc_flow_from_call(struct nc_flow *flow, struct bpf_sock_addr *ctx, int family)
+{
+	if (family == 4) {
+		nc_address_map4(&flow->destination, ctx->user_ip4);
+	} else {
+		flow->destination.words_be[0] = ctx->user_ip6[0];
+		flow->destination.words_be[1] = ctx->user_ip6[1];
+		flow->destination.words_be[2] = ctx->user_ip6[2];
+		flow->destination.words_be[3] = ctx->user_ip6[3];
+	}
+	flow->port_be = (__be16)ctx->user_port;
+	flow->protocol = (__u8)(ctx->protocol > 255 ? 0 : ctx->protocol);
+}
+
+/* Is there a socket of the instance's own resolver at the endpoint? It carries a mark that only user space can set. */
+static __always_inline int nc_resolver_lives(struct bpf_sock_addr *ctx, const struct nc_slot *slot, __u8 protocol, int family)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct nc_resolver_mark *mark;
+	struct bpf_sock *found;
+	int lives = 0;
+
+	if (!slot->resolver_port_be)
+		return 0;
+	if (family == 4) {
+		tuple.ipv4.daddr = tuple.ipv4.saddr = NC_LOOPBACK4;
+		tuple.ipv4.dport = slot->resolver_port_be;
+	} else {
+		tuple.ipv6.daddr[3] = tuple.ipv6.saddr[3] = NC_BE32(1);
+		tuple.ipv6.dport = slot->resolver_port_be;
+	}
+	if (protocol == NC_PROTO_UDP)
+		found = bpf_sk_lookup_udp(ctx, &tuple, family == 4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+	else
+		found = bpf_sk_lookup_tcp(ctx, &tuple, family == 4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+	if (!found)
+		return 0;
+	mark = bpf_sk_storage_get(&resolvers, found, 0, 0);
+	lives = !NC_CHECK(RESOLVER_MARK) || (mark && mark->generation == slot->generation);
+	bpf_sk_release(found);
+	return lives;
+}
+
+static __always_inline void nc_label_admit(struct nc_label *label, const struct nc_slot *slot, const struct nc_flow *flow,
+					   const struct nc_verdict *verdict, __u8 flag)
+{
+	label->flags &= NC_LABEL_HOME_NETNS;
+	barrier();
+	label->admitted = flow->destination;
+	label->admitted_port_be = flow->port_be;
+	label->admitted_protocol = flow->protocol;
+	label->revision = slot->revision;
+	label->name_id = verdict->name_id;
+	label->policy_flags = verdict->policy_flags;
+	barrier();
+	label->flags |= NC_LABEL_ADMITTED | flag;
+}
+
+static __always_inline void nc_redirect(struct bpf_sock_addr *ctx, const struct nc_slot *slot, int family)
+{
+	if (family == 4) {
+		ctx->user_ip4 = NC_LOOPBACK4;
+	} else {
+		ctx->user_ip6[0] = 0;
+		ctx->user_ip6[1] = 0;
+		ctx->user_ip6[2] = 0;
+		ctx->user_ip6[3] = NC_BE32(1);
+	}
+	ctx->user_port = slot->resolver_port_be;
+}
+
+/* A v4-mapped destination goes to the resolver's IPv4 endpoint: an AF_INET6 socket cannot change from mapped to ::1 half way. */
+static __always_inline void nc_redirect_mapped(struct bpf_sock_addr *ctx, const struct nc_slot *slot)
+{
+	ctx->user_ip6[0] = 0;
+	ctx->user_ip6[1] = 0;
+	ctx->user_ip6[2] = NC_BE32(0xffff);
+	ctx->user_ip6[3] = NC_LOOPBACK4;
+	ctx->user_port = slot->resolver_port_be;
+}
+
+/* connect4, connect6, sendmsg4, sendmsg6 are this. */
+static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family, int hook)
+{
+	const int sends = hook == NC_HOOK_SENDMSG4 || hook == NC_HOOK_SENDMSG6;
+	struct bpf_sock *socket = ctx->sk;
+	struct nc_flow flow = {};
+	struct nc_verdict verdict = {};
+	struct nc_sighting sighting = {};
+	struct nc_label *label = 0;
+	struct nc_slot *slot = 0;
+	int ipv4 = family == 4;
+
+	nc_flow_from_call(&flow, ctx, family);
+	if (socket)
+		label = bpf_sk_storage_get(&labels, socket, 0, 0);
+	if (label) {
+		slot = nc_slot_at(label->slot);
+		flow.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
+		sighting.slot_index = label->slot;
+	}
+	if (nc_decide_socket(label, slot, slot && nc_current_inside(slot), flow.protocol, &verdict)) {
+		if (!label || !slot)
+			return NC_REFUSE;
+		/* send() with control data on a connected socket: the kernel shows an all-zero address. The backstop sees where it really goes. */
+		if (sends && !flow.port_be && !flow.destination.halves[0] &&
+		    (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
+			return NC_PASS;
+		nc_decide_destination(slot, &flow, &verdict);
+	}
+	if (!slot) /* nobody to count it for */
+		return NC_REFUSE;
+	if (family == 6)
+		ipv4 = nc_address_is_ipv4(&flow.destination);
+	if (verdict.decision == NC_REDIRECT && !nc_resolver_lives(ctx, slot, flow.protocol, ipv4 ? 4 : 6))
+		nc_verdict_set(&verdict, NC_DENY, NC_REASON_RESOLVER_ABSENT);
+
+	sighting.hook = hook;
+	sighting.family = family;
+	sighting.has_task = 1;
+	sighting.socket_cookie = bpf_get_socket_cookie(ctx);
+	nc_note(slot, &flow, &verdict, &sighting);
+
+	if (verdict.decision == NC_ALLOW) {
+		if (!sends && label)
+			nc_label_admit(label, slot, &flow, &verdict, 0);
+		return NC_PASS;
+	}
+	if (verdict.decision != NC_REDIRECT || !label)
+		return NC_REFUSE;
+	nc_label_admit(label, slot, &flow, &verdict, NC_LABEL_RESOLVER);
+	if (family == 6 && ipv4)
+		nc_redirect_mapped(ctx, slot);
+	else
+		nc_redirect(ctx, slot, family);
+	return NC_PASS;
+}
+
+SEC("cgroup/connect4")
+int connect4(struct bpf_sock_addr *ctx)
+{
+	return nc_decide_call(ctx, 4, NC_HOOK_CONNECT4);
+}
+
+SEC("cgroup/connect6")
+int connect6(struct bpf_sock_addr *ctx)
+{
+	return nc_decide_call(ctx, 6, NC_HOOK_CONNECT6);
+}
+
+SEC("cgroup/sendmsg4")
+int sendmsg4(struct bpf_sock_addr *ctx)
+{
+	return nc_decide_call(ctx, 4, NC_HOOK_SENDMSG4);
+}
+
+SEC("cgroup/sendmsg6")
+int sendmsg6(struct bpf_sock_addr *ctx)
+{
+	return nc_decide_call(ctx, 6, NC_HOOK_SENDMSG6);
+}
+
+/* The peer is the resolver's endpoint and the socket was redirected: show the server that was asked. These hooks cannot refuse. */
+static __always_inline int nc_show_asked(struct bpf_sock_addr *ctx, int family)
+{
+	struct bpf_sock *socket = ctx->sk;
+	struct nc_flow peer = {};
+	struct nc_label *label;
+	struct nc_slot *slot;
+
+	if (!socket)
+		return NC_PASS;
+	label = bpf_sk_storage_get(&labels, socket, 0, 0);
+	if (!label || !(label->flags & NC_LABEL_RESOLVER))
+		return NC_PASS;
+	slot = nc_slot_at(label->slot);
+	nc_flow_from_call(&peer, ctx, family);
+	if (!slot || slot->generation != label->generation || peer.port_be != slot->resolver_port_be || !nc_address_loopback(&peer.destination))
+		return NC_PASS;
+	if (family == 4) {
+		ctx->user_ip4 = label->admitted.words_be[3];
+	} else {
+		ctx->user_ip6[0] = label->admitted.words_be[0];
+		ctx->user_ip6[1] = label->admitted.words_be[1];
+		ctx->user_ip6[2] = label->admitted.words_be[2];
+		ctx->user_ip6[3] = label->admitted.words_be[3];
+	}
+	ctx->user_port = label->admitted_port_be;
+	return NC_PASS;
+}
+
+SEC("cgroup/recvmsg4")
+int recvmsg4(struct bpf_sock_addr *ctx)
+{
+	return nc_show_asked(ctx, 4);
+}
+
+SEC("cgroup/recvmsg6")
+int recvmsg6(struct bpf_sock_addr *ctx)
+{
+	return nc_show_asked(ctx, 6);
+}
+
+SEC("cgroup/getpeername4")
+int getpeername4(struct bpf_sock_addr *ctx)
+{
+	return nc_show_asked(ctx, 4);
+}
+
+SEC("cgroup/getpeername6")
+int getpeername6(struct bpf_sock_addr *ctx)
+{
+	return nc_show_asked(ctx, 6);
+}
+
+#endif

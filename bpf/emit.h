@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * emit.h - counting and telling; enforcement never depends on whether anybody listens
+ *
+ * Every decision is counted exactly, by slot and reason. The first sight of a (destination, reason) is an event; repeats are counted in `seen`, so that
+ * a flood cannot push out the one that matters. An event that finds its ring full is counted as lost, and the next sight of the same tries again.
+ */
+#ifndef NC_BPF_EMIT_H
+#define NC_BPF_EMIT_H
+
+#include <bpf/bpf_core_read.h>
+#include "maps.h"
+#include "verdict.h"
+
+/* What a program knows beyond flow and verdict. Cleared by the caller. */
+struct nc_sighting {
+	__u32 slot_index;
+	__u8 hook;
+	__u8 family;    /* 4 or 6 */
+	__u8 has_task;  /* "current" is the one that asks; not so in packet programs */
+	__u8 reserved;
+	__u32 detail;
+	__u32 reserved2;
+	__u64 socket_cookie;
+	const struct nc_label *label; /* packet programs: what had been admitted */
+};
+
+static __always_inline void nc_count(__u32 slot_index, __u8 reason)
+{
+	struct nc_counters *row = bpf_map_lookup_elem(&counters, &slot_index);
+
+	if (row)
+		__sync_fetch_and_add(&row->by_reason[reason & (NC_REASON_MAX - 1)], 1);
+}
+
+/* The thread group's number in its own pid namespace; 0 where the kernel does not let a program of this type read it. */
+static __always_inline __u32 nc_current_pid_in_namespace(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	struct upid upid = {};
+
+	if (level > 32)
+		return 0;
+	bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]);
+	return upid.nr;
+}
+
+static __always_inline void nc_event_fill_task(struct nc_event *event)
+{
+	event->cgroup_id = bpf_get_current_cgroup_id();
+	event->pid = bpf_get_current_pid_tgid() >> 32;
+	event->uid = (__u32)bpf_get_current_uid_gid();
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+}
+
+static __always_inline int nc_event_send(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+					 const struct nc_sighting *sighting)
+{
+	__u32 ring_index = slot->ring;
+	void *ring = bpf_map_lookup_elem(&events, &ring_index);
+	struct nc_event *event;
+
+	if (!ring)
+		return 0;
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event)
+		return 0;
+	__builtin_memset(event, 0, sizeof(*event));
+	event->version = NC_ABI_VERSION;
+	event->size = sizeof(*event);
+	event->slot = sighting->slot_index;
+	event->generation = slot->generation;
+	event->revision = slot->revision;
+	event->time_ns = bpf_ktime_get_boot_ns();
+	event->socket_cookie = sighting->socket_cookie;
+	event->destination = flow->destination;
+	event->port_be = flow->port_be;
+	event->protocol = flow->protocol;
+	event->family = sighting->family;
+	event->hook = sighting->hook;
+	event->decision = verdict->decision;
+	event->reason = verdict->reason;
+	event->address_class = verdict->address_class;
+	event->authority = slot->authority;
+	event->name_id = verdict->name_id;
+	event->detail = sighting->detail;
+	if (sighting->label && (sighting->label->flags & NC_LABEL_ADMITTED)) {
+		event->admitted = sighting->label->admitted;
+		event->admitted_port_be = sighting->label->admitted_port_be;
+	}
+	if (sighting->has_task)
+		nc_event_fill_task(event);
+	bpf_ringbuf_submit(event, 0);
+	return 1;
+}
+
+/* Counts the decision, and tells it when it is new. slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
+static __noinline int nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+			      const struct nc_sighting *sighting)
+{
+	struct nc_seen_key key = {};
+	struct nc_seen_value fresh = {}, *value;
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	nc_count(sighting->slot_index, verdict->reason);
+	key.generation = slot->generation;
+	key.destination = flow->destination;
+	key.port_be = flow->port_be;
+	key.protocol = flow->protocol;
+	key.reason = verdict->reason;
+	key.authority = slot->authority;
+	value = bpf_map_lookup_elem(&seen, &key);
+	if (!value) {
+		fresh.first_ns = now;
+		bpf_map_update_elem(&seen, &key, &fresh, BPF_NOEXIST);
+		value = bpf_map_lookup_elem(&seen, &key);
+	}
+	if (value) {
+		__sync_fetch_and_add(&value->count, 1);
+		value->last_ns = now;
+		/* Two processors may both see 0 here: an event too many, never one too few. */
+		if (value->reported)
+			return 0;
+		value->reported = 1;
+	}
+	if (!nc_event_send(slot, flow, verdict, sighting)) {
+		nc_count(sighting->slot_index, NC_COUNTER_LOST);
+		if (value)
+			value->reported = 0;
+	}
+	return 0;
+}
+
+#endif

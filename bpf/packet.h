@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * packet.h - one IP packet, read once, strictly
+ *
+ * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport; then TCP or UDP. Everything that is
+ * not that has no form that the backstop could compare, and is malformed to it. At egress a cgroup program sees each packet before fragmentation and
+ * with its transport header in the first one; ports are never read from anything else.
+ */
+#ifndef NC_BPF_PACKET_H
+#define NC_BPF_PACKET_H
+
+#include <bpf/bpf_helpers.h>
+#include "checks.h"
+#include "netcordon_abi.h"
+#include "verdict.h"
+
+#define NC_ETH_P_IP 0x0800
+#define NC_ETH_P_IPV6 0x86dd
+#define NC_PROTO_ICMPV6 58
+#define NC_PROTO_HOPOPTS 0
+#define NC_LOOPBACK_IFINDEX 1 /* in every network namespace (LOOPBACK_IFINDEX of linux/net.h) */
+
+struct nc_ipv4_header {
+	__u8 version_length;
+	__u8 tos;
+	__be16 total_be;
+	__be16 id_be;
+	__be16 fragment_be;
+	__u8 ttl;
+	__u8 protocol;
+	__be16 checksum_be;
+	__be32 source_be;
+	__be32 destination_be;
+};
+
+struct nc_ipv6_header {
+	__u8 version_class[4];
+	__be16 payload_be;
+	__u8 next_header;
+	__u8 hop_limit;
+	union nc_address source;
+	union nc_address destination;
+};
+
+struct nc_ports {
+	__be16 source_be;
+	__be16 destination_be;
+};
+
+struct nc_packet {
+	union nc_address source;
+	union nc_address destination;
+	__be16 source_port_be;
+	__be16 destination_port_be;
+	__u8 protocol;
+	__u8 family;
+	__u8 hop_limit;
+	__u8 reserved;
+	__u32 transport; /* offset of the transport header, from the network header */
+};
+
+_Static_assert(sizeof(struct nc_ipv4_header) == 20, "IPv4 header");
+_Static_assert(sizeof(struct nc_ipv6_header) == 40, "IPv6 header");
+
+/* Fills `packet` (cleared by the caller). Returns 1 when it is of the accepted form; 0 otherwise, with the addresses as far as they were readable. */
+static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packet *packet)
+{
+	union {
+		struct nc_ipv4_header ipv4;
+		struct nc_ipv6_header ipv6;
+	} header;
+	struct nc_ports ports;
+
+	if (skb->protocol == NC_BE16(NC_ETH_P_IP)) {
+		packet->family = 4;
+		if (bpf_skb_load_bytes(skb, 0, &header.ipv4, sizeof(header.ipv4)))
+			return 0;
+		nc_address_map4(&packet->source, header.ipv4.source_be);
+		nc_address_map4(&packet->destination, header.ipv4.destination_be);
+		packet->protocol = header.ipv4.protocol;
+		packet->hop_limit = header.ipv4.ttl;
+		packet->transport = sizeof(header.ipv4);
+		if (header.ipv4.version_length != 0x45 || (header.ipv4.fragment_be & NC_BE16(0x3fff)))
+			return 0;
+	} else if (skb->protocol == NC_BE16(NC_ETH_P_IPV6)) {
+		packet->family = 6;
+		if (bpf_skb_load_bytes(skb, 0, &header.ipv6, sizeof(header.ipv6)))
+			return 0;
+		packet->source = header.ipv6.source;
+		packet->destination = header.ipv6.destination;
+		packet->protocol = header.ipv6.next_header;
+		packet->hop_limit = header.ipv6.hop_limit;
+		packet->transport = sizeof(header.ipv6);
+		if (header.ipv6.version_class[0] >> 4 != 6)
+			return 0;
+	} else {
+		return 0;
+	}
+	if (packet->protocol != NC_PROTO_TCP && packet->protocol != NC_PROTO_UDP)
+		return 0;
+	if (bpf_skb_load_bytes(skb, packet->transport, &ports, sizeof(ports)))
+		return 0;
+	packet->source_port_be = ports.source_be;
+	packet->destination_port_be = ports.destination_be;
+	return 1;
+}
+
+/*
+ * Neighbour discovery (RFC 4861: hop limit 255) and multicast listener reports (RFC 3810: hop limit 1, behind a hop-by-hop header) of the kernel's
+ * own sockets, at link scope. Without them IPv6 dies in a namespace that is created inside the cgroup. The socket of a workload never gets here: it
+ * has a label, or none could be made.
+ */
+static __always_inline int nc_packet_is_housekeeping(struct __sk_buff *skb, const struct nc_packet *packet)
+{
+	const __u8 *to = packet->destination.bytes;
+	__u8 hop_by_hop[8], type;
+	int link_scope = (to[0] == 0xff && (to[1] & 0x0f) == 2) || (to[0] == 0xfe && (to[1] & 0xc0) == 0x80);
+
+	if (packet->family != 6)
+		return 0;
+	if (packet->protocol == NC_PROTO_ICMPV6 && packet->hop_limit == 255) {
+		if (bpf_skb_load_bytes(skb, packet->transport, &type, 1))
+			return 0;
+		/* A unicast solicitation goes to the neighbour's own address, of any scope; 255 shows that it cannot have crossed a router. */
+		return (type == 135 || type == 136) || (type == 133 && link_scope);
+	}
+	if (packet->protocol != NC_PROTO_HOPOPTS || packet->hop_limit != 1 || !link_scope)
+		return 0;
+	if (bpf_skb_load_bytes(skb, packet->transport, hop_by_hop, sizeof(hop_by_hop)))
+		return 0;
+	if (hop_by_hop[0] != NC_PROTO_ICMPV6 || hop_by_hop[1] != 0 || bpf_skb_load_bytes(skb, packet->transport + 8, &type, 1))
+		return 0;
+	return type == 131 || type == 132 || type == 143;
+}
+
+#endif

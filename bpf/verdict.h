@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * verdict.h - the one decision, in the kernel and on the host alike
+ *
+ * Compiled into the programs, and by `netcordon explain` and the unit tests for the host: what is explained and tested is what is enforced. The
+ * including file provides the look-ups before it includes this header:
+ *
+ *   const struct nc_policy_value *nc_find_policy(__u8 authority, const struct nc_policy_key *key);
+ *   const struct nc_grant_value *nc_find_grant(const struct nc_grant_key *key);
+ *   __u32 nc_find_floor(const union nc_address *address);     an NC_FLOOR_* kind, or 0
+ *   const struct nc_settings *nc_find_settings(void);         NULL: cannot decide, so refuse
+ *   __u64 nc_boot_ns(void);
+ *
+ * The order, the first line that applies decides. 1 to 3 are about the socket and the task, 4 to 11 about the destination; the packet backstop asks
+ * the second half alone, because "current" is anybody there.
+ *
+ *    1  protocol other than TCP or UDP                                        -> DENY protocol_refused
+ *    2  no label, or a label of another generation                            -> DENY socket_unlabelled, generation_stale
+ *    3  current task not inside the label's own authority cgroup              -> DENY authority_mismatch
+ *    4  mode none; port 0                                                     -> DENY mode_none, port_zero
+ *    5  port 53 in allowlist mode, unless that very literal is listed         -> REDIRECT resolver (the caller finds the socket)
+ *    6  the canary's port on loopback; on the host floor, unless the host's
+ *       own address as a plane literal marked non-public                      -> DENY host_floor
+ *    7  not public, unless open loopback of the private namespace, or a plane
+ *       literal marked non-public, or unrestricted with non_public            -> DENY address_not_public, ALLOW loopback_open
+ *    8  mode unrestricted                                                     -> ALLOW mode_unrestricted
+ *    9  listed as a literal                                                   -> ALLOW literal_listed
+ *   10  a live grant whose name, port and protocol the policy lists           -> ALLOW grant_live
+ *   11                                                                        -> DENY destination_not_listed
+ */
+#ifndef NC_BPF_VERDICT_H
+#define NC_BPF_VERDICT_H
+
+#include "address.h"
+#include "checks.h"
+#include "netcordon_abi.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define NC_PROTO_TCP 6
+#define NC_PROTO_UDP 17
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NC_BE16(value) ((__be16)(((value) & 0xff) << 8 | ((value) >> 8 & 0xff)))
+#define NC_BE32(value) ((__be32)__builtin_bswap32(value))
+#else
+#define NC_BE16(value) ((__be16)(value))
+#define NC_BE32(value) ((__be32)(value))
+#endif
+
+/* What is asked for: by a call, or by a packet. */
+struct nc_flow {
+	union nc_address destination;
+	__be16 port_be;
+	__u8 protocol;
+	__u8 home_netns; /* 1: the socket lives in the namespace that the instance was sealed in */
+	__u32 reserved;
+};
+
+struct nc_verdict {
+	__u8 decision;      /* enum nc_decision */
+	__u8 reason;        /* enum nc_reason */
+	__u8 address_class; /* enum nc_address_class; 0: not asked */
+	__u8 reserved;
+	__u32 name_id;      /* 0: not by a name */
+	__u32 policy_flags; /* of the entry that allowed */
+};
+
+static __always_inline int nc_address_equal(const union nc_address *a, const union nc_address *b)
+{
+	return a->halves[0] == b->halves[0] && a->halves[1] == b->halves[1];
+}
+
+static __always_inline void nc_address_map4(union nc_address *address, __be32 ipv4_be)
+{
+	address->halves[0] = 0;
+	address->words_be[2] = NC_BE32(0xffff);
+	address->words_be[3] = ipv4_be;
+}
+
+/* 127.0.0.0/8, mapped, or ::1. */
+static __always_inline int nc_address_loopback(const union nc_address *address)
+{
+	if (address->halves[0])
+		return 0;
+	if (address->words_be[2] == NC_BE32(0xffff))
+		return (address->words_be[3] & NC_BE32(0xff000000)) == NC_BE32(0x7f000000);
+	return !address->words_be[2] && address->words_be[3] == NC_BE32(1);
+}
+
+static __always_inline void nc_verdict_set(struct nc_verdict *verdict, __u8 decision, __u8 reason)
+{
+	verdict->decision = decision;
+	verdict->reason = reason;
+}
+
+static __always_inline void nc_policy_key_fill(struct nc_policy_key *key, const struct nc_slot *slot, const struct nc_flow *flow)
+{
+	key->generation = slot->generation;
+	key->revision = slot->revision;
+	key->address = flow->destination;
+	key->port_be = NC_CHECK(PORT) ? flow->port_be : NC_BE16(443);
+	key->protocol = flow->protocol;
+	key->kind = NC_POLICY_LITERAL;
+	key->reserved = 0;
+}
+
+static __always_inline const struct nc_policy_value *nc_find_literal(const struct nc_slot *slot, const struct nc_flow *flow)
+{
+	struct nc_policy_key key;
+	const struct nc_policy_value *value;
+
+	nc_policy_key_fill(&key, slot, flow);
+	value = nc_find_policy(slot->authority, &key);
+	if (!NC_CHECK(SEPARATE) && !value)
+		value = nc_find_policy(slot->authority == NC_AUTHORITY_PLANE ? NC_AUTHORITY_WORKLOAD : NC_AUTHORITY_PLANE, &key);
+	return value;
+}
+
+static __always_inline const struct nc_policy_value *nc_find_name(const struct nc_slot *slot, const struct nc_flow *flow, __u32 name_id)
+{
+	struct nc_policy_key key;
+
+	nc_policy_key_fill(&key, slot, flow);
+	key.address.halves[0] = 0;
+	key.address.words_be[2] = 0;
+	key.address.words_be[3] = name_id;
+	key.kind = NC_POLICY_NAME;
+	return nc_find_policy(slot->authority, &key);
+}
+
+/* Line 10. The witness grant names one live owner of {address, port, protocol}; it counts only if the policy lists that name for just these. */
+static __always_inline int nc_grant_allows(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+{
+	struct nc_grant_key key;
+	const struct nc_grant_value *grant;
+	const struct nc_policy_value *value;
+
+	key.generation = slot->generation;
+	key.address = flow->destination;
+	key.name_id = 0;
+	key.port_be = flow->port_be;
+	key.protocol = flow->protocol;
+	key.kind = NC_GRANT_WITNESS;
+	grant = nc_find_grant(&key);
+	if (!grant)
+		return 0;
+	if (NC_CHECK(GRANT_EXPIRY) && grant->expires_ns <= nc_boot_ns())
+		return 0;
+	value = nc_find_name(slot, flow, grant->name_id);
+	if (NC_CHECK(GRANT_POLICY) && !value)
+		return 0;
+	verdict->name_id = grant->name_id;
+	verdict->policy_flags = value ? value->flags : 0;
+	nc_verdict_set(verdict, NC_ALLOW, NC_REASON_GRANT_LIVE);
+	return 1;
+}
+
+/* The floor's kind for an address, and for the IPv4 address that it carries through NAT64: 64:ff9b::168.63.129.16 is the same metadata service. */
+static __always_inline __u32 nc_floor_kind(const union nc_address *address, const struct nc_settings *settings)
+{
+	union nc_address carried;
+	__u32 kind = nc_find_floor(address);
+	__u32 ip = 0;
+
+	if (kind || nc_address_carried(address, settings, &ip) != NC_CARRIED_IPV4)
+		return kind;
+	nc_address_map4(&carried, NC_BE32(ip));
+	return nc_find_floor(&carried);
+}
+
+static __always_inline int nc_on_floor(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_settings *settings)
+{
+	const struct nc_policy_value *literal;
+	__u32 kind;
+
+	if (slot->canary_port_be && flow->port_be == slot->canary_port_be && nc_address_loopback(&flow->destination))
+		return 1;
+	kind = nc_floor_kind(&flow->destination, settings);
+	if (kind != NC_FLOOR_HOST || slot->authority != NC_AUTHORITY_PLANE)
+		return kind != 0;
+	literal = nc_find_literal(slot, flow);
+	return !literal || !(literal->flags & NC_POLICY_NON_PUBLIC);
+}
+
+/* Line 7: may an address that is not public be reached all the same? Fills the verdict when that is a decision of its own. */
+static __always_inline int nc_non_public_open(const struct nc_slot *slot, const struct nc_policy_value *literal,
+					      enum nc_address_class class)
+{
+	if (literal && slot->authority == NC_AUTHORITY_PLANE && (literal->flags & NC_POLICY_NON_PUBLIC))
+		return 1;
+	/* Loopback and the unspecified address mean the host itself, which no mode opens. */
+	return slot->mode == NC_MODE_UNRESTRICTED && (slot->flags & NC_SLOT_NON_PUBLIC_OPEN) && class != NC_CLASS_LOOPBACK &&
+	       class != NC_CLASS_THIS_HOST && class != NC_CLASS_THIS_NETWORK;
+}
+
+/* Lines 4 to 11. The verdict is filled in every case. */
+static __always_inline void nc_decide_destination(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+{
+	const struct nc_policy_value *literal;
+	const struct nc_settings *settings;
+	enum nc_address_class class;
+
+	if (NC_CHECK(MODE_NONE) && slot->mode == NC_MODE_NONE)
+		return nc_verdict_set(verdict, NC_DENY, NC_REASON_MODE_NONE);
+	if (!flow->port_be)
+		return nc_verdict_set(verdict, NC_DENY, NC_REASON_PORT_ZERO);
+
+	if (NC_CHECK(RESOLVER) && slot->mode == NC_MODE_ALLOWLIST && flow->port_be == NC_BE16(53) && !nc_find_literal(slot, flow))
+		return nc_verdict_set(verdict, NC_REDIRECT, NC_REASON_RESOLVER);
+
+	settings = nc_find_settings();
+	if (!settings)
+		return nc_verdict_set(verdict, NC_DENY, NC_REASON_INTERNAL_ERROR);
+	if (NC_CHECK(FLOOR) && nc_on_floor(slot, flow, settings))
+		return nc_verdict_set(verdict, NC_DENY, NC_REASON_HOST_FLOOR);
+
+	class = nc_address_class_of(&flow->destination, settings);
+	verdict->address_class = class;
+	literal = slot->mode == NC_MODE_UNRESTRICTED ? 0 : nc_find_literal(slot, flow);
+	if (NC_CHECK(PUBLIC) && !nc_class_is_public(class)) {
+		if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && flow->home_netns && nc_address_loopback(&flow->destination))
+			return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LOOPBACK_OPEN);
+		if (!nc_non_public_open(slot, literal, class))
+			return nc_verdict_set(verdict, NC_DENY, NC_REASON_ADDRESS_NOT_PUBLIC);
+	}
+
+	if (slot->mode == NC_MODE_UNRESTRICTED)
+		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_MODE_UNRESTRICTED);
+	if (literal) {
+		verdict->policy_flags = literal->flags;
+		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
+	}
+	if (nc_grant_allows(slot, flow, verdict))
+		return;
+	if (!NC_CHECK(LISTED))
+		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
+	nc_verdict_set(verdict, NC_DENY, NC_REASON_DESTINATION_NOT_LISTED);
+}
+
+/* Lines 1 to 3. label: the socket's, or 0. slot: the one that the label names, or 0 when its index is out of range. inside: the current task
+ * stands in the slot's own cgroup. Returns 1 when the destination is to be judged, 0 when the verdict is already a refusal. */
+static __always_inline int nc_decide_socket(const struct nc_label *label, const struct nc_slot *slot, int inside, __u8 protocol,
+					    struct nc_verdict *verdict)
+{
+	if (NC_CHECK(PROTOCOL) && protocol != NC_PROTO_TCP && protocol != NC_PROTO_UDP) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_PROTOCOL_REFUSED);
+		return 0;
+	}
+	if (!label || !slot) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_SOCKET_UNLABELLED);
+		return 0;
+	}
+	if (!slot->generation || (NC_CHECK(LABEL) && slot->generation != label->generation)) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_GENERATION_STALE);
+		return 0;
+	}
+	if (NC_CHECK(AUTHORITY) && !inside) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_AUTHORITY_MISMATCH);
+		return 0;
+	}
+	return 1;
+}
+
+/*
+ * An admission of an older revision, judged again by what the current one lists, without regard to a grant's expiry: revocation ends flows, expiry
+ * never does. `flow` is what had been admitted, name_id by which name (0: a literal). Returns 1 and the entry's flags when it still stands.
+ */
+static __always_inline int nc_still_listed(const struct nc_slot *slot, const struct nc_flow *flow, __u32 name_id, __u32 *ret_flags)
+{
+	const struct nc_settings *settings = nc_find_settings();
+	const struct nc_policy_value *value;
+	struct nc_verdict verdict = {};
+
+	if (!settings)
+		return 0;
+	if (name_id && slot->mode == NC_MODE_ALLOWLIST) {
+		value = nc_find_name(slot, flow, name_id);
+		if (!value || nc_on_floor(slot, flow, settings))
+			return 0;
+		*ret_flags = value->flags;
+		return 1;
+	}
+	nc_decide_destination(slot, flow, &verdict);
+	*ret_flags = verdict.policy_flags;
+	return verdict.decision == NC_ALLOW;
+}
+
+#endif

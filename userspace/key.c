@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * key.c - Ed25519 keys: made, loaded, used
+ *
+ * Everything that ever holds secret bytes is memory of sodium_malloc (guard pages, locked where the limit allows, kept out of core dumps) or is wiped
+ * before the function returns. The page of a loaded key is also wiped on fork: a child of the supervisor runs code that it does not need to trust
+ * with a key.
+ */
+#include "key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "digest.h"
+#include "key_pem.h"
+
+_Static_assert(sizeof(struct nc_public_key) == crypto_sign_PUBLICKEYBYTES, "public key");
+_Static_assert(NC_SIGNATURE_SIZE == crypto_sign_BYTES, "signature");
+_Static_assert(NC_PEM_RAW_SIZE == crypto_sign_SEEDBYTES, "seed");
+
+struct nc_secret_key {
+	uint8_t bytes[crypto_sign_SECRETKEYBYTES]; /* libsodium's form: seed and public key */
+};
+
+static void cleanup_sodium(void *pointer)
+{
+	sodium_free(*(void **)pointer);
+}
+#define SODIUM_FREE __attribute__((cleanup(cleanup_sodium)))
+
+static int begin(struct nc_error *reterr)
+{
+	if (sodium_init() < 0)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EIO, "libsodium cannot start: no source of randomness");
+	return 0;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------------------ */
+
+static int open_secret(const char *path, int *ret_fd, struct nc_error *reterr)
+{
+	/* O_NONBLOCK: a FIFO must not hold us up. */
+	NC_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	if (fd < 0) {
+		int r = nc_error_sys(reterr, NC_E_KEY_INVALID, -errno, "key %s", path);
+
+		return r == -ELOOP ? nc_error_hint(reterr, "name the file itself, not a symbolic link to it") : r;
+	}
+	if (fstat(fd, &status) < 0)
+		return nc_error_sys(reterr, NC_E_KEY_INVALID, -errno, "key %s", path);
+	if (!S_ISREG(status.st_mode))
+		return nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "key %s is not a regular file", path);
+	if (status.st_uid != geteuid()) {
+		nc_error_set(reterr, NC_E_KEY_INVALID, -EACCES, "key %s belongs to user %u, not to the caller (%u)", path, status.st_uid, geteuid());
+		return nc_error_hint(reterr, "chown it to the user that signs");
+	}
+	if (status.st_mode & 07777 & ~0600u) {
+		nc_error_set(reterr, NC_E_KEY_INVALID, -EACCES, "key %s has mode %04o: others could read or change it", path, status.st_mode & 07777);
+		return nc_error_hint(reterr, "chmod 0600 it, and make a new key if somebody may have read this one");
+	}
+	*ret_fd = NC_TAKE_FD(fd);
+	return 0;
+}
+
+/* Reads all of a small file into `text` of NC_PEM_FILE_MAX bytes. */
+static int read_small(int fd, const char *path, char *text, size_t *ret_length, struct nc_error *reterr)
+{
+	size_t length = 0;
+
+	for (;;) {
+		ssize_t got = read(fd, text + length, NC_PEM_FILE_MAX - length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return nc_error_sys(reterr, NC_E_KEY_INVALID, -errno, "key %s", path);
+		if (got == 0)
+			break;
+		length += (size_t)got;
+		if (length == NC_PEM_FILE_MAX)
+			return nc_error_set(reterr, NC_E_KEY_INVALID, -EFBIG, "key %s is too large for a key", path);
+	}
+	*ret_length = length;
+	return 0;
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t put = write(fd, text, length);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		text += put;
+		length -= (size_t)put;
+	}
+	return 0;
+}
+
+static int sync_folder_of(const char *path)
+{
+	NC_FREE char *copy = strdup(path);
+	NC_CLOSE int folder = -1;
+
+	if (!copy)
+		return -ENOMEM;
+	folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 || fsync(folder) < 0)
+		return -errno;
+	return 0;
+}
+
+/* ---- secret keys ------------------------------------------------------------------------------------------------------------------------ */
+
+int nc_key_generate(const char *path, struct nc_error *reterr)
+{
+	SODIUM_FREE uint8_t *seed = NULL;
+	SODIUM_FREE char *text = NULL;
+	NC_CLOSE int fd = -1;
+	size_t length;
+	int r;
+
+	r = begin(reterr);
+	if (r < 0)
+		return r;
+	seed = sodium_malloc(NC_PEM_RAW_SIZE);
+	text = sodium_malloc(NC_PEM_TEXT_SIZE);
+	if (!seed || !text)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no guarded memory for a key");
+	randombytes_buf(seed, NC_PEM_RAW_SIZE);
+	length = nc_pem_encode(NC_PEM_PRIVATE, seed, text);
+
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST) {
+		nc_error_set(reterr, NC_E_KEY_EXISTS, -EEXIST, "%s exists", path);
+		return nc_error_hint(reterr, "name another file; a key is never overwritten");
+	}
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "key %s", path);
+	r = write_all(fd, text, length);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0)
+		r = sync_folder_of(path);
+	if (r < 0) {
+		unlink(path); /* made above by O_EXCL, so it is ours; a torn key must not stand there */
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "key %s", path);
+	}
+	return 0;
+}
+
+/* Locks a key's page away from children of this process. sodium_malloc puts the bytes at the end of whole pages of their own. */
+static void keep_from_children(struct nc_secret_key *key)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)key & ~(page - 1);
+
+	/* Since Linux 4.14; where a kernel refuses, the key is as safe as any memory of the supervisor. */
+	madvise((void *)start, (uintptr_t)key + sizeof(*key) - start, MADV_WIPEONFORK);
+}
+
+int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct nc_error *reterr)
+{
+	SODIUM_FREE struct nc_secret_key *key = NULL;
+	SODIUM_FREE uint8_t *seed = NULL;
+	SODIUM_FREE char *text = NULL;
+	struct nc_public_key public;
+	NC_CLOSE int fd = -1;
+	size_t length;
+	int r;
+
+	r = begin(reterr);
+	if (r < 0)
+		return r;
+	r = open_secret(path, &fd, reterr);
+	if (r < 0)
+		return r;
+	key = sodium_malloc(sizeof(*key));
+	seed = sodium_malloc(NC_PEM_RAW_SIZE);
+	text = sodium_malloc(NC_PEM_FILE_MAX);
+	if (!key || !seed || !text)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no guarded memory for a key");
+	r = read_small(fd, path, text, &length, reterr);
+	if (r < 0)
+		return r;
+	r = nc_pem_decode(NC_PEM_PRIVATE, path, text, length, seed, reterr);
+	if (r < 0)
+		return r;
+	keep_from_children(key);
+	crypto_sign_seed_keypair(public.bytes, key->bytes, seed);
+	sodium_mprotect_readonly(key);
+	*ret_key = NC_TAKE_PTR(key);
+	return 0;
+}
+
+void nc_key_free(struct nc_secret_key *key)
+{
+	sodium_free(key);
+}
+
+void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_public)
+{
+	crypto_sign_ed25519_sk_to_pk(ret_public->bytes, key->bytes);
+}
+
+void nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE])
+{
+	crypto_sign_detached(ret_signature, NULL, message, length, key->bytes);
+}
+
+/* ---- public keys ------------------------------------------------------------------------------------------------------------------------ */
+
+int nc_key_check(const struct nc_public_key *key, struct nc_error *reterr)
+{
+	int r = begin(reterr);
+
+	if (r < 0)
+		return r;
+	if (!crypto_core_ed25519_is_valid_point(key->bytes)) {
+		nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL,
+			     "the public key is of low or mixed order, or not canonically encoded: signatures under it prove nothing");
+		return nc_error_hint(reterr, "no honest key generator makes such a key; ask where it came from");
+	}
+	return 0;
+}
+
+int nc_key_load_public(const char *path, struct nc_public_key *ret_key, struct nc_error *reterr)
+{
+	NC_FREE char *text = malloc(NC_PEM_FILE_MAX);
+	NC_CLOSE int fd = -1;
+	struct nc_public_key key;
+	struct stat status;
+	size_t length;
+	int r;
+
+	if (!text)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a key");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return nc_error_sys(reterr, NC_E_KEY_INVALID, -errno, "key %s", path);
+	if (!S_ISREG(status.st_mode))
+		return nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "key %s is not a regular file", path);
+	r = read_small(fd, path, text, &length, reterr);
+	if (r == 0)
+		r = nc_pem_decode(NC_PEM_PUBLIC, path, text, length, key.bytes, reterr);
+	if (r == 0)
+		r = nc_key_check(&key, reterr);
+	sodium_memzero(text, NC_PEM_FILE_MAX); /* it may have been a private key, given by mistake */
+	if (r < 0)
+		return r;
+	*ret_key = key;
+	return 0;
+}
+
+int nc_key_public_pem(const struct nc_public_key *key, char **ret_pem, struct nc_error *reterr)
+{
+	char *pem = malloc(NC_PEM_TEXT_SIZE);
+
+	if (!pem)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a key");
+	nc_pem_encode(NC_PEM_PUBLIC, key->bytes, pem);
+	*ret_pem = pem;
+	return 0;
+}
+
+void nc_key_id(const struct nc_public_key *key, char ret_hex[NC_KEY_ID_HEX])
+{
+	struct nc_digest digest;
+
+	nc_digest_of(key->bytes, sizeof(key->bytes), &digest);
+	nc_digest_hex(&digest, ret_hex);
+}
+
+int nc_key_verify(const struct nc_public_key *key, const void *message, size_t length, const uint8_t signature[NC_SIGNATURE_SIZE],
+		  struct nc_error *reterr)
+{
+	int r = nc_key_check(key, reterr);
+
+	if (r < 0)
+		return r;
+	if (crypto_sign_verify_detached(signature, message, length, key->bytes) != 0)
+		return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EBADMSG, "the signature does not verify under this key");
+	return 0;
+}
