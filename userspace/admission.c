@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* admission.c - the rules of admission, one after the other */
+#include <errno.h>
 #include <string.h>
 #include "admission.h"
 #include "loader.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* fields.c - reading the members of a strict JSON object */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
