@@ -49,7 +49,7 @@ TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(wildcard tests/nati
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $B/netcordon ## build the program
-.PHONY: all deps demo check check-unit check-packet check-native check-vm fuzz bench install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -59,7 +59,7 @@ help:
 # ---- the kernel's side: one object, loaded everywhere (CO-RE), and its skeleton ------------------------------------------------------------
 
 # The kernel ABI headers include asm/types.h, which a distribution keeps in a folder of the host architecture.
-BPF_CFLAGS := -idirafter /usr/include/$(shell $(CC) -dumpmachine) -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Ikernel-headers -Ibpf
+BPF_CFLAGS := -idirafter /usr/include/$(shell $(CC) -dumpmachine) -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Ikernel-headers -Ibpf
 
 $B/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(say) BPF $@
@@ -113,8 +113,22 @@ demo: deps ## see it work: an isolated network, real workloads, a table, verifie
 check: deps ## unit, packet and native rings; ends with `N passed, N failed`
 	$(Q)tests/check unit packet native
 
-check-unit check-packet check-native check-vm: check-%:
+check-unit check-packet check-native: check-%:
 	$(Q)tests/check $*
+
+# The same tests on every kernel that netcordon claims, in virtual machines (tests/vm/kernels.list, tests/vm/runs.list).
+check-vm: deps ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_TESTS=PATTERN select
+	$(Q)$(MAKE) --no-print-directory tests-built
+	$(Q)tests/vm/run
+
+KERNEL ?= 6.1
+vm-shell: ## a shell in a virtual machine: KERNEL=6.1
+	$(Q)tests/vm/shell $(KERNEL)
+
+$B/tests/vm/%: tests/vm/%.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@ $(foreach l,bpf elf z,$(call archive,$l))
 
 tests-built: all $(UNIT) $(PACKET) $(TOOLS)
 .PHONY: tests-built

@@ -127,8 +127,7 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		if (!label || !slot)
 			return NC_REFUSE;
 		/* send() with control data on a connected socket: the kernel shows an all-zero address. The backstop sees where it really goes. */
-		if (sends && !flow.port_be && !flow.destination.halves[0] &&
-		    (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
+		if (sends && !flow.port_be && !flow.destination.halves[0] && (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
 			return NC_PASS;
 		nc_decide_destination(slot, &flow, &verdict);
 	}
@@ -141,9 +140,8 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 
 	sighting.hook = hook;
 	sighting.family = family;
-	sighting.has_task = 1;
 	sighting.socket_cookie = bpf_get_socket_cookie(ctx);
-	nc_note(slot, &flow, &verdict, &sighting);
+	nc_note_task(slot, &flow, &verdict, &sighting);
 
 	if (verdict.decision == NC_ALLOW) {
 		if (!sends && label)

@@ -16,9 +16,8 @@
 struct nc_sighting {
 	__u32 slot_index;
 	__u8 hook;
-	__u8 family;    /* 4 or 6 */
-	__u8 has_task;  /* "current" is the one that asks; not so in packet programs */
-	__u8 reserved;
+	__u8 family; /* 4 or 6 */
+	__u8 reserved[2];
 	__u32 detail;
 	__u32 reserved2;
 	__u64 socket_cookie;
@@ -56,7 +55,7 @@ static __always_inline void nc_event_fill_task(struct nc_event *event)
 }
 
 static __always_inline int nc_event_send(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-					 const struct nc_sighting *sighting)
+					 const struct nc_sighting *sighting, int has_task)
 {
 	__u32 ring_index = slot->ring;
 	void *ring = bpf_map_lookup_elem(&events, &ring_index);
@@ -90,15 +89,15 @@ static __always_inline int nc_event_send(const struct nc_slot *slot, const struc
 		event->admitted = sighting->label->admitted;
 		event->admitted_port_be = sighting->label->admitted_port_be;
 	}
-	if (sighting->has_task)
+	if (has_task)
 		nc_event_fill_task(event);
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }
 
 /* Counts the decision, and tells it when it is new. slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
-static __noinline int nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-			      const struct nc_sighting *sighting)
+static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				    const struct nc_sighting *sighting, int has_task)
 {
 	struct nc_seen_key key = {};
 	struct nc_seen_value fresh = {}, *value;
@@ -122,14 +121,28 @@ static __noinline int nc_note(const struct nc_slot *slot, const struct nc_flow *
 		value->last_ns = now;
 		/* Two processors may both see 0 here: an event too many, never one too few. */
 		if (value->reported)
-			return 0;
+			return;
 		value->reported = 1;
 	}
-	if (!nc_event_send(slot, flow, verdict, sighting)) {
+	if (!nc_event_send(slot, flow, verdict, sighting, has_task)) {
 		nc_count(sighting->slot_index, NC_COUNTER_LOST);
 		if (value)
 			value->reported = 0;
 	}
+}
+
+/* With the current task and without: packet programs, and setsockopt on 5.10, may not even load with the helpers that ask for it. */
+static __noinline int nc_note_task(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				   const struct nc_sighting *sighting)
+{
+	nc_note(slot, flow, verdict, sighting, 1);
+	return 0;
+}
+
+static __noinline int nc_note_plain(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				    const struct nc_sighting *sighting)
+{
+	nc_note(slot, flow, verdict, sighting, 0);
 	return 0;
 }
 

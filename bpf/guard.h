@@ -24,8 +24,7 @@ static __always_inline int nc_guard(const struct nc_slot *slot, __u32 slot_index
 	sighting.slot_index = slot_index;
 	sighting.hook = hook;
 	sighting.family = family;
-	sighting.has_task = 1;
-	nc_note(slot, flow, &verdict, &sighting);
+	nc_note_task(slot, flow, &verdict, &sighting);
 	return NC_REFUSE;
 }
 

@@ -9,7 +9,9 @@
 #ifndef NC_BPF_PACKET_H
 #define NC_BPF_PACKET_H
 
-#include <bpf/bpf_helpers.h>
+#ifndef __bpf__
+#include <linux/bpf.h> /* struct __sk_buff; the host's includer provides bpf_skb_load_bytes */
+#endif
 #include "checks.h"
 #include "netcordon_abi.h"
 #include "verdict.h"

@@ -6,20 +6,19 @@
  * the verdict (netfilter, another program's rewrite, routing headers, a policy that was tightened). "Current" is anybody here, and the network
  * namespace is not to be had before 6.18, so it uses what the label recorded.
  *
- *   egress   form -> loopback device -> equal to the label's admission, of this revision -> judged again
- *   ingress  from whom something was asked for: the same questions about the source
+ *   egress   backstop.h's questions about the destination
+ *   ingress  the same about the source: something must have been asked of it
  *
- * TCP needs an admission: a connect that was allowed. UDP that no connect admitted is looked up, each packet for itself. A refused UDP send is EPERM for
- * its caller; a refused TCP packet is lost, and user space destroys the sockets that a change of policy ends.
+ * A refused UDP send is EPERM for its caller; a refused TCP packet is lost, and user space destroys the sockets that a change of policy ends.
  */
 #ifndef NC_BPF_PACKET_HOOKS_H
 #define NC_BPF_PACKET_HOOKS_H
 
-#include "packet.h"
+#include "backstop.h"
 #include "socket_hooks.h"
 
-static __always_inline int nc_note_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
-					  const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
+static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
+					     const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
 {
 	struct nc_flow flow = {};
 	struct nc_sighting sighting = {};
@@ -33,69 +32,7 @@ static __always_inline int nc_note_packet(struct __sk_buff *skb, const struct nc
 	sighting.family = packet->family;
 	sighting.socket_cookie = bpf_get_socket_cookie(skb);
 	sighting.label = label;
-	return nc_note(slot, &flow, verdict, &sighting);
-}
-
-/* Through the loopback device: the resolver's endpoint for a redirected socket, open loopback, and a plane literal that is the host's own address. */
-static __always_inline int nc_loopback_open(const struct nc_slot *slot, const struct nc_label *label, const struct nc_flow *far)
-{
-	int loopback = nc_address_loopback(&far->destination);
-
-	if ((label->flags & NC_LABEL_RESOLVER) && slot->resolver_port_be && far->port_be == slot->resolver_port_be && loopback)
-		return 1;
-	if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && far->home_netns && loopback && slot->mode != NC_MODE_NONE)
-		return 1;
-	if (slot->authority == NC_AUTHORITY_PLANE && !loopback) {
-		const struct nc_policy_value *literal = nc_find_literal(slot, far);
-
-		return literal && (literal->flags & NC_POLICY_NON_PUBLIC);
-	}
-	return 0;
-}
-
-/* Is `far` what the label's socket was admitted for, under the policy of this moment? Fills the verdict when it is not. */
-static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far, struct nc_verdict *verdict)
-{
-	__u32 flags = 0;
-
-	if (!(label->flags & NC_LABEL_ADMITTED) || (label->flags & NC_LABEL_RESOLVER)) {
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_UNADMITTED);
-		return 0;
-	}
-	if (NC_CHECK(EGRESS_DESTINATION) && (!nc_address_equal(&far->destination, &label->admitted) || far->port_be != label->admitted_port_be ||
-					     far->protocol != label->admitted_protocol)) {
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_DESTINATION);
-		return 0;
-	}
-	if (!NC_CHECK(EGRESS_REVISION) || label->revision == slot->revision)
-		return 1;
-	if (nc_still_listed(slot, far, label->name_id, &flags)) {
-		label->policy_flags = flags;
-		label->revision = slot->revision;
-		return 1;
-	}
-	nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_UNADMITTED);
-	return 0;
-}
-
-/* May this packet pass, between the label's socket and `far`? Fills the verdict when not. */
-static __always_inline int nc_decide_packet(const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far, int on_loopback,
-					    struct nc_verdict *verdict)
-{
-	if (NC_CHECK(EGRESS_LOOPBACK) && on_loopback) {
-		if (nc_loopback_open(slot, label, far))
-			return 1;
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_LOOPBACK_DEVICE);
-		return 0;
-	}
-	if (nc_admitted(slot, label, far, verdict))
-		return 1;
-	if (far->protocol != NC_PROTO_UDP)
-		return 0;
-	nc_decide_destination(slot, far, verdict);
-	if (verdict->decision == NC_REDIRECT) /* a packet cannot be redirected any more */
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_RESOLVER_ABSENT);
-	return verdict->decision == NC_ALLOW;
+	nc_note_plain(slot, &flow, verdict, &sighting);
 }
 
 SEC("cgroup_skb/egress")
@@ -126,7 +63,7 @@ int egress(struct __sk_buff *skb)
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return NC_PASS;
-	nc_note_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
+	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
 }
 
@@ -160,7 +97,7 @@ int ingress(struct __sk_buff *skb)
 	if (plain && nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return NC_PASS;
 	nc_verdict_set(&verdict, NC_DENY, NC_REASON_INBOUND_UNSOLICITED);
-	nc_note_packet(skb, slot, label, &packet, NC_HOOK_INGRESS, &verdict);
+	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_INGRESS, &verdict);
 	return NC_REFUSE;
 }
 

@@ -37,9 +37,11 @@ static __always_inline int nc_refuse_socket(const struct nc_slot *slot, __u32 sl
 	nc_verdict_set(&verdict, NC_DENY, reason);
 	sighting.slot_index = slot_index;
 	sighting.hook = hook;
-	sighting.has_task = 1;
 	sighting.detail = detail;
-	nc_note(slot, &flow, &verdict, &sighting);
+	if (hook == NC_HOOK_SETSOCKOPT)
+		nc_note_plain(slot, &flow, &verdict, &sighting);
+	else
+		nc_note_task(slot, &flow, &verdict, &sighting);
 	return NC_REFUSE;
 }
 
@@ -105,7 +107,7 @@ int bind6(struct bpf_sock_addr *ctx)
 /*
  * The options that real clients set and that cannot move a packet; the numbers are the kernel's user ABI (asm-generic/socket.h, linux/tcp.h, linux/in.h,
  * linux/in6.h, linux/udp.h). What is left out on purpose, among others: SO_BINDTODEVICE, SO_DONTROUTE, SO_MARK, SO_ZEROCOPY, SO_TXTIME, IP_OPTIONS,
- * IP_HDRINCL, IP_TTL, IP_TRANSPARENT, IP_UNICAST_IF and their IPv6 forms, routing and extension headers, flow labels, every multicast join,
+ * IP_HDRINCL, IP_TTL, IP_FREEBIND and IP_TRANSPARENT (a source that is not ours), IP_UNICAST_IF and their IPv6 forms, routing and extension headers, flow labels, every multicast join,
  * TCP_REPAIR, TCP_ULP, TCP_FASTOPEN (a listener's), TCP_MD5SIG.
  */
 static __always_inline int nc_option_socket_level(int option)
@@ -156,7 +158,6 @@ static __always_inline int nc_option_ip_level(int option)
 	case 11: /* IP_RECVERR */
 	case 12: /* IP_RECVTTL */
 	case 13: /* IP_RECVTOS */
-	case 15: /* IP_FREEBIND: of a source that ingress does not answer */
 	case 20: /* IP_RECVORIGDSTADDR */
 	case 24: /* IP_BIND_ADDRESS_NO_PORT */
 	case 25: /* IP_RECVFRAGSIZE */
@@ -247,15 +248,18 @@ static __always_inline int nc_option_known(int level, int option)
 SEC("cgroup/setsockopt")
 int setsockopt(struct bpf_sockopt *ctx)
 {
-	__u32 slot_index = 0;
-	struct nc_slot *slot;
+	struct bpf_sock *socket = ctx->sk;
+	struct nc_label *label = 0;
 
 	if (!NC_CHECK(OPTION) || nc_option_known(ctx->level, ctx->optname)) {
 		ctx->optlen = 0; /* the caller's own bytes are used: none of ours, and no limit of a page */
 		return NC_PASS;
 	}
-	slot = nc_current_slot(&slot_index);
-	return nc_refuse_socket(slot, slot_index, NC_REASON_OPTION_REFUSED, NC_HOOK_SETSOCKOPT, 0,
+	if (socket)
+		label = bpf_sk_storage_get(&labels, socket, 0, 0);
+	if (!label) /* not a socket of the internet families: refused, with nobody to count it for */
+		return NC_REFUSE;
+	return nc_refuse_socket(nc_slot_at(label->slot), label->slot, NC_REASON_OPTION_REFUSED, NC_HOOK_SETSOCKOPT, 0,
 				(__u32)ctx->level << 16 | ((__u32)ctx->optname & 0xffff));
 }
 

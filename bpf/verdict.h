@@ -43,7 +43,7 @@
 #define NC_PROTO_UDP 17
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define NC_BE16(value) ((__be16)(((value) & 0xff) << 8 | ((value) >> 8 & 0xff)))
+#define NC_BE16(value) ((__be16)(((value)&0xff) << 8 | ((value) >> 8 & 0xff)))
 #define NC_BE32(value) ((__be32)__builtin_bswap32(value))
 #else
 #define NC_BE16(value) ((__be16)(value))
@@ -60,11 +60,11 @@ struct nc_flow {
 };
 
 struct nc_verdict {
-	__u8 decision;      /* enum nc_decision */
-	__u8 reason;        /* enum nc_reason */
+	__u8 decision;	    /* enum nc_decision */
+	__u8 reason;	    /* enum nc_reason */
 	__u8 address_class; /* enum nc_address_class; 0: not asked */
 	__u8 reserved;
-	__u32 name_id;      /* 0: not by a name */
+	__u32 name_id;	    /* 0: not by a name */
 	__u32 policy_flags; /* of the entry that allowed */
 };
 
@@ -186,8 +186,7 @@ static __always_inline int nc_on_floor(const struct nc_slot *slot, const struct 
 }
 
 /* Line 7: may an address that is not public be reached all the same? Fills the verdict when that is a decision of its own. */
-static __always_inline int nc_non_public_open(const struct nc_slot *slot, const struct nc_policy_value *literal,
-					      enum nc_address_class class)
+static __always_inline int nc_non_public_open(const struct nc_slot *slot, const struct nc_policy_value *literal, enum nc_address_class class)
 {
 	if (literal && slot->authority == NC_AUTHORITY_PLANE && (literal->flags & NC_POLICY_NON_PUBLIC))
 		return 1;

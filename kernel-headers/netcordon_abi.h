@@ -108,7 +108,12 @@ union nc_address {
 	X(GUARD_CONNECT4, 18, "guard_connect4")                                                                                                \
 	X(GUARD_CONNECT6, 19, "guard_connect6")                                                                                                \
 	X(GUARD_SENDMSG4, 20, "guard_sendmsg4")                                                                                                \
-	X(GUARD_SENDMSG6, 21, "guard_sendmsg6")
+	X(GUARD_SENDMSG6, 21, "guard_sendmsg6")                                                                                                \
+	X(LSM_CREATE, 22, "lsm_create")                                                                                                        \
+	X(LSM_POST_CREATE, 23, "lsm_post_create")                                                                                              \
+	X(LSM_UNIX_STREAM, 24, "lsm_unix_stream")                                                                                              \
+	X(LSM_UNIX_SEND, 25, "lsm_unix_send")                                                                                                  \
+	X(LSM_SENDMSG, 26, "lsm_sendmsg")
 
 #define NC_ENUM_MODE(symbol, value, ...) NC_MODE_##symbol = value,
 enum nc_mode { NC_MODES(NC_ENUM_MODE) };

@@ -28,6 +28,24 @@ struct task_struct {
 	struct pid *thread_pid;
 };
 
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct msghdr {
+	void *msg_name;
+};
+
 #pragma clang attribute pop
+
+struct pt_regs;
 
 #endif

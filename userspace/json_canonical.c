@@ -203,3 +203,26 @@ int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, 
 	*ret_length = output.length;
 	return 0;
 }
+
+int nc_json_parse_canonical(const char *name, const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr)
+{
+	NC_JSON json_t *value = NULL;
+	NC_FREE char *again = NULL;
+	struct nc_error inner = { 0 };
+	size_t again_length = 0;
+	int r;
+
+	r = nc_json_parse(text, length, code, &value, &inner);
+	if (r == 0)
+		r = nc_json_canonical(value, &again, &again_length, &inner);
+	if (r < 0) {
+		nc_error_set(reterr, r == -ENOMEM ? NC_E_SYSTEM : code, r, "%s: %.200s", name, inner.detail);
+		memcpy(reterr->pointer, inner.pointer, sizeof(inner.pointer));
+		return r;
+	}
+	if (again_length != length || memcmp(again, text, length))
+		return nc_error_set(reterr, code, -EBADMSG, "%s is not spelled canonically (RFC 8785)", name);
+	*ret_value = value;
+	value = NULL;
+	return 0;
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# settings.bash - where things are and what they default to, for the scripts of this folder. Every one may be set from outside.
+
+VM_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+VM_TREE=$(cd "$VM_HERE/../.." && pwd -P)
+VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/netcordon-vm}
+VM_ARCH=$(dpkg --print-architecture)
+VM_REFRESH=${VM_REFRESH:-}   # not empty: ask the mirror for newer packages even when it was asked within a day
+VM_TIMEOUT=${VM_TIMEOUT:-600} # seconds a guest may live
+VM_MEMORY=${VM_MEMORY:-2048}  # MiB
+VM_APPEND=${VM_APPEND:-}      # more words for the kernel's command line
+mkdir -p "$VM_CACHE" || exit 3
+
+# The rows of kernels.list without comments: name suites pattern lacks.
+kernel_rows() {
+	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' -e "s/ARCH/$VM_ARCH/" "$VM_HERE/kernels.list"
+}
+
+kernel_names() {
+	kernel_rows | awk '{ print $1 }'
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * evidence_write.c - one instance's evidence, written
+ *
+ * Lines gather in a buffer and go to events.jsonl whole; the file is only ever appended to. Order makes the rest: a checkpoint or the closing statement
+ * is signed after the records that it vouches for are on the disk, and a statement's name appears after its signature's. So whatever moment the
+ * writer dies at, the folder lacks its end, and a reader can tell.
+ *
+ * The first error is final (`failed`): a log that may end in half a line is never continued and never closed.
+ */
+#include "evidence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "evidence_names.h"
+#include "folder.h"
+
+#define BUFFER_SIZE (2 * NC_EVIDENCE_RECORD_MAX)
+
+struct nc_evidence {
+	int folder_fd, log_fd;
+	const struct nc_secret_key *key;
+	char *attester;
+	json_t *identity;          /* the members that every statement carries */
+	struct nc_digest launch;
+	struct nc_digest last;     /* what the next record's "previous" will be */
+	uint64_t sequence;         /* of the last record */
+	uint64_t checkpoints;
+	bool failed;
+	bool dirty;                /* written since the last sync */
+	size_t used;
+	char buffer[BUFFER_SIZE];  /* whole lines that are not written yet */
+};
+
+static void free_evidence(struct nc_evidence *evidence)
+{
+	if (!evidence)
+		return;
+	if (evidence->log_fd >= 0)
+		close(evidence->log_fd);
+	if (evidence->folder_fd >= 0)
+		close(evidence->folder_fd);
+	json_decref(evidence->identity);
+	free(evidence->attester);
+	free(evidence);
+}
+
+static void cleanup_evidence(struct nc_evidence **evidence)
+{
+	free_evidence(*evidence);
+}
+
+static int no_memory(struct nc_error *reterr)
+{
+	return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for evidence");
+}
+
+/* ---- the log ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int check_usable(const struct nc_evidence *evidence, struct nc_error *reterr)
+{
+	if (evidence->failed)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EIO, "evidence could not be written earlier, and is not continued");
+	return 0;
+}
+
+/* Everything buffered into the file; not yet to the disk. */
+static int write_out(struct nc_evidence *evidence, struct nc_error *reterr)
+{
+	size_t done = 0;
+
+	while (done < evidence->used) {
+		ssize_t put = write(evidence->log_fd, evidence->buffer + done, evidence->used - done);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0) {
+			evidence->failed = true;
+			return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, put < 0 ? -errno : -EIO, "write " NC_EVIDENCE_LOG);
+		}
+		evidence->dirty = true;
+		done += (size_t)put;
+	}
+	evidence->used = 0;
+	return 0;
+}
+
+static int append(struct nc_evidence *evidence, json_t *record, struct nc_error *reterr)
+{
+	char previous[NC_DIGEST_HEX];
+	NC_FREE char *line = NULL;
+	size_t length;
+	int r;
+
+	nc_digest_hex(&evidence->last, previous);
+	if (json_object_set_new(record, "sequence", json_integer((json_int_t)evidence->sequence + 1)) < 0 ||
+	    json_object_set_new(record, "previous", json_string(previous)) < 0)
+		return no_memory(reterr);
+	r = nc_json_canonical(record, &line, &length, reterr);
+	if (r < 0)
+		return r;
+	if (length + 1 > NC_EVIDENCE_RECORD_MAX)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EMSGSIZE, "a record of %zu bytes is larger than a reader accepts", length);
+	if (evidence->used + length + 1 > BUFFER_SIZE) {
+		r = write_out(evidence, reterr);
+		if (r < 0)
+			return r;
+	}
+	memcpy(evidence->buffer + evidence->used, line, length);
+	evidence->buffer[evidence->used + length] = '\n';
+	evidence->used += length + 1;
+	nc_digest_of(line, length, &evidence->last);
+	evidence->sequence++;
+	return 0;
+}
+
+int nc_evidence_append(struct nc_evidence *evidence, json_t *record, struct nc_error *reterr)
+{
+	const char *kind = json_string_value(json_object_get(record, "kind"));
+	int r;
+
+	r = check_usable(evidence, reterr);
+	if (r < 0)
+		return r;
+	if (!kind || !strcmp(kind, NC_EVIDENCE_END) || json_object_get(record, "sequence") || json_object_get(record, "previous"))
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "a record needs a kind of its own and no sequence or previous");
+	r = append(evidence, record, reterr);
+	if (r < 0)
+		evidence->failed = true; /* a record that was meant to be there is not */
+	return r;
+}
+
+int nc_evidence_flush(struct nc_evidence *evidence, struct nc_error *reterr)
+{
+	int r;
+
+	r = check_usable(evidence, reterr);
+	if (r == 0)
+		r = write_out(evidence, reterr);
+	if (r < 0 || !evidence->dirty)
+		return r;
+	if (fdatasync(evidence->log_fd) < 0) {
+		/* The kernel reports a lost page once and then forgets it (fsync(2)): trying again would only look like success. */
+		evidence->failed = true;
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "sync " NC_EVIDENCE_LOG);
+	}
+	evidence->dirty = false;
+	return 0;
+}
+
+/* ---- statements ------------------------------------------------------------------------------------------------------------------------- */
+
+static int add_time(json_t *statement, const char *name, clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return json_object_set_new(statement, name, nc_json_u64((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec));
+}
+
+/* The caller's members, then ours: one that is in both is a mistake of the caller's. */
+static int make_statement(const struct nc_evidence *evidence, const char *domain, const json_t *members, json_t **ret_statement, struct nc_error *reterr)
+{
+	NC_JSON json_t *statement = json_copy(evidence->identity);
+	char last[NC_DIGEST_HEX];
+	const char *name;
+	json_t *member;
+
+	nc_digest_hex(&evidence->last, last);
+	if (!statement || json_object_set_new(statement, "type", json_string(domain)) < 0 || json_object_set_new(statement, "version", json_integer(1)) < 0 ||
+	    json_object_set_new(statement, "last", json_string(last)) < 0 || add_time(statement, "time_ns", CLOCK_REALTIME) < 0 ||
+	    add_time(statement, "boottime_ns", CLOCK_BOOTTIME) < 0)
+		return no_memory(reterr);
+	json_object_foreach((json_t *)members, name, member) {
+		if (json_object_get(statement, name))
+			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EEXIST, "a statement's member \"%.64s\" is not the caller's to give", name);
+		if (json_object_set(statement, name, member) < 0)
+			return no_memory(reterr);
+	}
+	*ret_statement = statement;
+	statement = NULL;
+	return 0;
+}
+
+static int publish(struct nc_evidence *evidence, const char *name, const char *domain, const json_t *statement, struct nc_error *reterr)
+{
+	struct nc_digest digest;
+	int r;
+
+	r = nc_statement_write(evidence->folder_fd, name, domain, statement, evidence->key, evidence->attester, &digest, reterr);
+	if (r < 0)
+		evidence->failed = true;
+	return r;
+}
+
+int nc_evidence_checkpoint(struct nc_evidence *evidence, const char *what, const json_t *extra, struct nc_error *reterr)
+{
+	NC_JSON json_t *statement = NULL;
+	int r;
+
+	r = nc_evidence_flush(evidence, reterr);
+	if (r == 0)
+		r = make_statement(evidence, NC_DOMAIN_CHECKPOINT, extra, &statement, reterr);
+	if (r < 0)
+		return r;
+	if (json_object_set_new(statement, "what", json_string(what)) < 0 ||
+	    json_object_set_new(statement, "number", json_integer((json_int_t)evidence->checkpoints + 1)) < 0 ||
+	    json_object_set_new(statement, "sequence", json_integer((json_int_t)evidence->sequence)) < 0)
+		return no_memory(reterr);
+	r = publish(evidence, NC_EVIDENCE_CHECKPOINT, NC_DOMAIN_CHECKPOINT, statement, reterr);
+	if (r == 0)
+		evidence->checkpoints++;
+	return r;
+}
+
+static int close_log(struct nc_evidence *evidence, struct nc_error *reterr)
+{
+	NC_JSON json_t *end = json_pack("{s:s}", "kind", NC_EVIDENCE_END);
+	int r;
+
+	if (!end)
+		return no_memory(reterr);
+	r = append(evidence, end, reterr);
+	return r < 0 ? r : nc_evidence_flush(evidence, reterr);
+}
+
+int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_error *reterr)
+{
+	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *owned = evidence;
+	NC_JSON json_t *statement = NULL;
+	uint64_t losses;
+	int r;
+
+	r = check_usable(owned, reterr);
+	if (r < 0)
+		return r;
+	if (!nc_json_read_u64(json_object_get(closing, "losses"), &losses))
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "a closing statement must say how many records were lost, in decimal digits");
+	r = close_log(owned, reterr);
+	if (r == 0)
+		r = make_statement(owned, NC_DOMAIN_CLOSING, closing, &statement, reterr);
+	if (r < 0)
+		return r;
+	if (json_object_set_new(statement, "count", json_integer((json_int_t)owned->sequence)) < 0 ||
+	    json_object_set_new(statement, "checkpoints", json_integer((json_int_t)owned->checkpoints)) < 0)
+		return no_memory(reterr);
+	return publish(owned, NC_EVIDENCE_CLOSING, NC_DOMAIN_CLOSING, statement, reterr);
+}
+
+void nc_evidence_abandon(struct nc_evidence *evidence)
+{
+	struct nc_error ignored;
+
+	if (!evidence)
+		return;
+	if (!evidence->failed)
+		nc_evidence_flush(evidence, &ignored); /* whoever abandons has an error of his own; what is on the disk says the rest */
+	free_evidence(evidence);
+}
+
+/* ---- the beginning ---------------------------------------------------------------------------------------------------------------------- */
+
+/* What a launch statement must hold for the rest to lean on. */
+static int take_identity(const json_t *launch, json_t **ret_identity, struct nc_error *reterr)
+{
+	NC_JSON json_t *identity = json_object();
+	uint64_t generation;
+
+	if (!identity)
+		return no_memory(reterr);
+	for (size_t i = 0; nc_evidence_identity[i]; i++) {
+		json_t *member = json_object_get(launch, nc_evidence_identity[i]);
+
+		if (!json_is_string(member))
+			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement has no text \"%s\"", nc_evidence_identity[i]);
+		if (json_object_set(identity, nc_evidence_identity[i], member) < 0)
+			return no_memory(reterr);
+	}
+	if (!nc_json_read_u64(json_object_get(launch, "generation"), &generation))
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement's generation is not a decimal number");
+	if (json_integer_value(json_object_get(launch, "version")) != 1)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement's version is not 1");
+	*ret_identity = identity;
+	identity = NULL;
+	return 0;
+}
+
+static int sign_launch(struct nc_evidence *evidence, const json_t *launch, struct nc_signed *ret_signed, struct nc_error *reterr)
+{
+	NC_JSON json_t *typed = json_copy((json_t *)launch);
+	char digest[NC_DIGEST_HEX];
+	int r;
+
+	if (json_object_get(launch, "type") && strcmp(json_string_value(json_object_get(launch, "type")) ?: "", NC_DOMAIN_LAUNCH))
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement's type is another statement's");
+	if (!typed || json_object_set_new(typed, "type", json_string(NC_DOMAIN_LAUNCH)) < 0)
+		return no_memory(reterr);
+	r = nc_statement_sign(NC_DOMAIN_LAUNCH, typed, evidence->key, evidence->attester, ret_signed, reterr);
+	if (r < 0)
+		return r;
+	evidence->launch = ret_signed->digest;
+	evidence->last = ret_signed->digest;
+	nc_digest_hex(&evidence->launch, digest);
+	return json_object_set_new(evidence->identity, "launch", json_string(digest)) < 0 ? no_memory(reterr) : 0;
+}
+
+static int sync_parent(const char *folder)
+{
+	NC_FREE char *copy = strdup(folder);
+	NC_CLOSE int parent = -1;
+
+	if (!copy)
+		return -ENOMEM;
+	parent = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return parent < 0 || fsync(parent) < 0 ? -errno : 0;
+}
+
+/* The log's name is made first, so that one sync of the folder covers it too. */
+static int fill_folder(struct nc_evidence *evidence, const char *folder, const struct nc_signed *launch, struct nc_error *reterr)
+{
+	int r;
+
+	evidence->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (evidence->folder_fd < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open %s", folder);
+	evidence->log_fd = openat(evidence->folder_fd, NC_EVIDENCE_LOG, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (evidence->log_fd < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make %s/" NC_EVIDENCE_LOG, folder);
+	r = nc_folder_publish(evidence->folder_fd,
+			      (struct nc_folder_file[]){ { NC_EVIDENCE_LAUNCH ".sig", launch->signature, launch->signature_length },
+							 { NC_EVIDENCE_LAUNCH, launch->text, launch->length } },
+			      2, NC_PUBLISH_NEW, reterr);
+	if (r < 0)
+		return r;
+	r = sync_parent(folder);
+	return r < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "sync the folder that holds %s", folder) : 0;
+}
+
+static void remove_folder(const struct nc_evidence *evidence, const char *folder)
+{
+	static const char *const names[] = { NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG };
+
+	for (size_t i = 0; evidence->folder_fd >= 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		unlinkat(evidence->folder_fd, names[i], 0);
+	rmdir(folder);
+}
+
+int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence,
+		      struct nc_error *reterr)
+{
+	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *evidence = malloc(sizeof(*evidence));
+	struct nc_signed signed_launch = { 0 };
+	int r;
+
+	if (!evidence)
+		return no_memory(reterr);
+	memset(evidence, 0, offsetof(struct nc_evidence, buffer));
+	evidence->folder_fd = evidence->log_fd = -1;
+	evidence->key = key;
+	evidence->attester = strdup(attester);
+	if (!evidence->attester)
+		return no_memory(reterr);
+	r = take_identity(launch, &evidence->identity, reterr);
+	if (r == 0)
+		r = sign_launch(evidence, launch, &signed_launch, reterr);
+	if (r == 0 && mkdir(folder, 0700) < 0) {
+		r = nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make the evidence folder %s", folder);
+		nc_error_hint(reterr, r == -EEXIST ? "name a new folder; evidence is never written twice" : "its parent must exist and be writable");
+	} else if (r == 0) {
+		r = fill_folder(evidence, folder, &signed_launch, reterr);
+		if (r < 0)
+			remove_folder(evidence, folder);
+	}
+	nc_signed_free(&signed_launch);
+	if (r == 0)
+		*ret_evidence = NC_TAKE_PTR(evidence);
+	return r;
+}
+
+const struct nc_digest *nc_evidence_launch_digest(const struct nc_evidence *evidence)
+{
+	return &evidence->launch;
+}
+
+uint64_t nc_evidence_sequence(const struct nc_evidence *evidence)
+{
+	return evidence->sequence;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* place.c - JSON pointers for complaints, and strict reading of members. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "place.h"
+
+const char *nc_quote(const char *text, size_t length, char ret_quote[NC_QUOTE_SIZE])
+{
+	nc_text_safe(text, length < NC_QUOTE_BYTES ? length : NC_QUOTE_BYTES, ret_quote, NC_QUOTE_SIZE);
+	if (length > NC_QUOTE_BYTES)
+		strcat(ret_quote, "...");
+	return ret_quote;
+}
+
+/* Appends one link and those before it; what does not fit is left out whole, so that a pointer never ends inside an escape. */
+static size_t place_render(const struct nc_place *place, char *text, size_t size)
+{
+	char step[NC_QUOTE_SIZE * 2 + 1], quote[NC_QUOTE_SIZE];
+	size_t used, length = 0;
+
+	if (!place->parent)
+		return 0;
+	used = place_render(place->parent, text, size);
+	step[length++] = '/';
+	if (place->key) {
+		nc_quote(place->key, strlen(place->key), quote);
+		for (const char *c = quote; *c; c++) {
+			if (*c == '~' || *c == '/') {
+				step[length++] = '~';
+				step[length++] = *c == '~' ? '0' : '1';
+			} else {
+				step[length++] = *c;
+			}
+		}
+		step[length] = '\0';
+	} else {
+		length += (size_t)snprintf(step + 1, sizeof(step) - 1, "%zu", place->index);
+	}
+	if (used + length >= size)
+		return used;
+	memcpy(text + used, step, length + 1);
+	return used + length;
+}
+
+int nc_place_error(const struct nc_place *place, struct nc_error *reterr, const char *hint, const char *format, ...)
+{
+	const struct nc_place *root = place;
+	char message[sizeof(reterr->detail)];
+	va_list arguments;
+
+	while (root->parent)
+		root = root->parent;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	nc_error_set(reterr, root->code, -EINVAL, "%s", message);
+	reterr->pointer[0] = '\0';
+	place_render(place, reterr->pointer, sizeof(reterr->pointer));
+	if (*hint)
+		nc_error_hint(reterr, "%s", hint);
+	return -EINVAL;
+}
+
+static const char *type_word(const json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		return "an object";
+	case JSON_ARRAY:
+		return "an array";
+	case JSON_STRING:
+		return "a string";
+	case JSON_INTEGER:
+	case JSON_REAL:
+		return "a number";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return "a boolean";
+	default:
+		return "null";
+	}
+}
+
+static int type_error(const json_t *value, const struct nc_place *place, const char *wanted, struct nc_error *reterr)
+{
+	return nc_place_error(place, reterr, json_is_null(value) ? "leave the member out to take its default, where it has one" : "", "must be %s, not %s",
+			      wanted, type_word(value));
+}
+
+int nc_object_check(const json_t *value, const struct nc_place *place, const char *const *members, struct nc_error *reterr)
+{
+	char quote[NC_QUOTE_SIZE], hint[sizeof(reterr->hint)] = "";
+	const char *key;
+	json_t *member;
+
+	if (!json_is_object(value))
+		return type_error(value, place, "an object", reterr);
+	json_object_foreach((json_t *)value, key, member) {
+		const char *const *known = members;
+
+		while (*known && strcmp(*known, key))
+			known++;
+		if (*known)
+			continue;
+		for (known = members; *known; known++)
+			if (!strcasecmp(*known, key))
+				snprintf(hint, sizeof(hint), "keys are case-sensitive: write \"%s\"", *known);
+		if (!*hint)
+			for (size_t used = 0, i = 0; members[i] && used < sizeof(hint); i++)
+				used += (size_t)snprintf(hint + used, sizeof(hint) - used, i ? ", %s" : "known here: %s", members[i]);
+		return nc_place_error(NC_PLACE_KEY(place, key), reterr, hint, "unknown key \"%s\"", nc_quote(key, strlen(key), quote));
+	}
+	return 0;
+}
+
+/* The member, or NULL with *ret_status 0 (absent, not required) or -EINVAL (absent, required). */
+static json_t *member_get(const json_t *object, const struct nc_place *place, const char *key, bool required, int *ret_status, struct nc_error *reterr)
+{
+	json_t *value = json_object_get(object, key);
+
+	*ret_status = 0;
+	if (!value && required)
+		*ret_status = nc_place_error(place, reterr, "", "\"%s\" is missing", key);
+	return value;
+}
+
+int nc_member_object(const json_t *object, const struct nc_place *place, const char *key, bool required, json_t **ret_value, struct nc_error *reterr)
+{
+	int status;
+	json_t *value = member_get(object, place, key, required, &status, reterr);
+
+	if (!value)
+		return status;
+	if (!json_is_object(value))
+		return type_error(value, NC_PLACE_KEY(place, key), "an object", reterr);
+	*ret_value = value;
+	return 0;
+}
+
+int nc_member_array(const json_t *object, const struct nc_place *place, const char *key, bool required, json_t **ret_value, struct nc_error *reterr)
+{
+	int status;
+	json_t *value = member_get(object, place, key, required, &status, reterr);
+
+	if (!value)
+		return status;
+	if (!json_is_array(value))
+		return type_error(value, NC_PLACE_KEY(place, key), "an array", reterr);
+	*ret_value = value;
+	return 0;
+}
+
+int nc_member_string(const json_t *object, const struct nc_place *place, const char *key, bool required, const char **ret_text, struct nc_error *reterr)
+{
+	int status;
+	json_t *value = member_get(object, place, key, required, &status, reterr);
+
+	if (!value)
+		return status;
+	if (!json_is_string(value))
+		return type_error(value, NC_PLACE_KEY(place, key), "a string", reterr);
+	if (strlen(json_string_value(value)) != json_string_length(value))
+		return nc_place_error(NC_PLACE_KEY(place, key), reterr, "", "a string may not hold NUL");
+	*ret_text = json_string_value(value);
+	return 0;
+}
+
+int nc_member_boolean(const json_t *object, const struct nc_place *place, const char *key, bool *ret_value, struct nc_error *reterr)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (!value)
+		return 0;
+	if (!json_is_boolean(value))
+		return type_error(value, NC_PLACE_KEY(place, key), "true or false", reterr);
+	*ret_value = json_is_true(value);
+	return 0;
+}
+
+int nc_member_integer(const json_t *object, const struct nc_place *place, const char *key, bool required, int64_t low, int64_t high, int64_t *ret_value,
+		      struct nc_error *reterr)
+{
+	int status;
+	json_t *value = member_get(object, place, key, required, &status, reterr);
+
+	if (!value)
+		return status;
+	if (!json_is_integer(value))
+		return type_error(value, NC_PLACE_KEY(place, key), "an integer", reterr);
+	if (json_integer_value(value) < low || json_integer_value(value) > high)
+		return nc_place_error(NC_PLACE_KEY(place, key), reterr, "", "must be from %" PRId64 " to %" PRId64 ", not %lld", low, high,
+				      (long long)json_integer_value(value));
+	*ret_value = json_integer_value(value);
+	return 0;
+}
+
+int nc_member_word(const json_t *object, const struct nc_place *place, const char *key, bool required, const char *const *words, size_t *ret_index,
+		   struct nc_error *reterr)
+{
+	char quote[NC_QUOTE_SIZE], known[128] = "";
+	const char *text = NULL;
+	int status = nc_member_string(object, place, key, required, &text, reterr);
+
+	if (status || !text)
+		return status;
+	for (size_t i = 0, used = 0; words[i]; i++) {
+		if (!strcmp(words[i], text)) {
+			*ret_index = i;
+			return 0;
+		}
+		if (used < sizeof(known))
+			used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
+	}
+	return nc_place_error(NC_PLACE_KEY(place, key), reterr, known, "\"%s\" is not a known word", nc_quote(text, strlen(text), quote));
+}
