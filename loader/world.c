@@ -28,19 +28,19 @@ struct place {
 };
 
 struct nc_world {
-	struct place places[NC_PLACE_COUNT];
+	struct place places[NC_SITE_COUNT];
 	uint32_t base4;	  /* host order; the links' four-address blocks follow one another */
 	uint8_t base6[7]; /* fdXX:XXXX:XXXX:XX00::/56 */
 	uint32_t renewed; /* workload namespaces made so far: their links get a block and a name of their own */
 };
 
-const char *nc_place_word(enum nc_place place)
+const char *nc_site_word(enum nc_site place)
 {
 	static const char *const words[] = {
-#define PLACE_WORD(symbol, word) [NC_PLACE_##symbol] = word,
-		NC_PLACES(PLACE_WORD)};
+#define PLACE_WORD(symbol, word) [NC_SITE_##symbol] = word,
+		NC_SITES(PLACE_WORD)};
 
-	return (size_t)place < NC_PLACE_COUNT ? words[place] : NULL;
+	return (size_t)place < NC_SITE_COUNT ? words[place] : NULL;
 }
 
 static int write_setting(const char *name, const char *value, struct nc_error *reterr)
@@ -155,7 +155,7 @@ static void number_link(const struct nc_world *world, uint32_t n, struct place *
 
 static int join(struct nc_world *world, struct place *place, uint32_t n, struct nc_error *reterr)
 {
-	struct nl_sock *core = world->places[NC_PLACE_CORE].socket;
+	struct nl_sock *core = world->places[NC_SITE_CORE].socket;
 	int r;
 
 	random_name(place->core_device);
@@ -178,12 +178,12 @@ static int join(struct nc_world *world, struct place *place, uint32_t n, struct 
 	return r;
 }
 
-static int make_place(struct nc_world *world, enum nc_place which, uint32_t n, struct nc_error *reterr)
+static int make_place(struct nc_world *world, enum nc_site which, uint32_t n, struct nc_error *reterr)
 {
 	struct place *place = &world->places[which];
-	int r = make_namespace(place, which == NC_PLACE_CORE, reterr);
+	int r = make_namespace(place, which == NC_SITE_CORE, reterr);
 
-	if (!r && which != NC_PLACE_CORE)
+	if (!r && which != NC_SITE_CORE)
 		r = join(world, place, n, reterr);
 	return r;
 }
@@ -196,7 +196,7 @@ int nc_world_new(struct nc_world **ret_world, struct nc_error *reterr)
 
 	if (!world)
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "build the world");
-	for (int i = 0; i < NC_PLACE_COUNT; i++)
+	for (int i = 0; i < NC_SITE_COUNT; i++)
 		world->places[i].netns = -1;
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		r = nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "read random bytes");
@@ -204,9 +204,9 @@ int nc_world_new(struct nc_world **ret_world, struct nc_error *reterr)
 	world->base4 = 0xac100000u | (uint32_t)(bytes[0] & 0x3f) << 14;
 	world->base6[0] = 0xfd;
 	memcpy(world->base6 + 1, bytes + 1, 5);
-	for (int i = 0; !r && i < NC_PLACE_COUNT; i++) {
-		if (i != NC_PLACE_WORKLOAD)
-			r = make_place(world, (enum nc_place)i, (uint32_t)i, reterr);
+	for (int i = 0; !r && i < NC_SITE_COUNT; i++) {
+		if (i != NC_SITE_WORKLOAD)
+			r = make_place(world, (enum nc_site)i, (uint32_t)i, reterr);
 	}
 	if (r < 0) {
 		nc_world_free(world);
@@ -220,38 +220,38 @@ void nc_world_free(struct nc_world *world)
 {
 	if (!world)
 		return;
-	for (int i = 0; i < NC_PLACE_COUNT; i++)
+	for (int i = 0; i < NC_SITE_COUNT; i++)
 		drop_place(&world->places[i]);
 	free(world);
 }
 
 int nc_world_renew_workload(struct nc_world *world, struct nc_error *reterr)
 {
-	struct place *place = &world->places[NC_PLACE_WORKLOAD];
+	struct place *place = &world->places[NC_SITE_WORKLOAD];
 
 	if (place->netns >= 0) {
 		/* Core's end at once, so that nothing of the old namespace reaches core while the kernel takes its time with the rest. */
-		int r = nc_link_remove(world->places[NC_PLACE_CORE].socket, place->core_device, reterr);
+		int r = nc_link_remove(world->places[NC_SITE_CORE].socket, place->core_device, reterr);
 
 		if (r < 0)
 			return r;
 		drop_place(place);
 	}
-	world->renewed = world->renewed % (4095 - NC_PLACE_COUNT) + 1;
-	return make_place(world, NC_PLACE_WORKLOAD, NC_PLACE_COUNT + world->renewed, reterr);
+	world->renewed = world->renewed % (4095 - NC_SITE_COUNT) + 1;
+	return make_place(world, NC_SITE_WORKLOAD, NC_SITE_COUNT + world->renewed, reterr);
 }
 
-int nc_world_netns(const struct nc_world *world, enum nc_place place)
+int nc_world_netns(const struct nc_world *world, enum nc_site place)
 {
 	return world->places[place].netns;
 }
 
-void nc_world_link_address(const struct nc_world *world, enum nc_place place, int family, union nc_address *ret_address)
+void nc_world_link_address(const struct nc_world *world, enum nc_site place, int family, union nc_address *ret_address)
 {
 	*ret_address = world->places[place].place_address[family == 6];
 }
 
-const char *nc_world_core_device(const struct nc_world *world, enum nc_place place)
+const char *nc_world_core_device(const struct nc_world *world, enum nc_site place)
 {
 	return world->places[place].core_device;
 }
@@ -263,7 +263,7 @@ static bool loopback(const union nc_address *address)
 	return !memcmp(address->bytes, one, sizeof(one)) || (!memcmp(address->bytes, mapped, sizeof(mapped)) && address->bytes[12] == 127);
 }
 
-int nc_world_address(struct nc_world *world, enum nc_place which, const union nc_address *address, struct nc_error *reterr)
+int nc_world_address(struct nc_world *world, enum nc_site which, const union nc_address *address, struct nc_error *reterr)
 {
 	struct place *place = &world->places[which];
 	int r;
@@ -274,19 +274,19 @@ int nc_world_address(struct nc_world *world, enum nc_place which, const union nc
 	return r < 0 ? r : nc_world_route(world, which, address, 128, reterr);
 }
 
-int nc_world_route(struct nc_world *world, enum nc_place which, const union nc_address *address, int prefix_length, struct nc_error *reterr)
+int nc_world_route(struct nc_world *world, enum nc_site which, const union nc_address *address, int prefix_length, struct nc_error *reterr)
 {
 	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const struct place *place = &world->places[which];
 	int family = memcmp(address->bytes, mapped, sizeof(mapped)) ? 6 : 4;
 
-	if (which == NC_PLACE_CORE)
+	if (which == NC_SITE_CORE)
 		return 0;
-	return nc_link_route(world->places[NC_PLACE_CORE].socket, family, address, prefix_length, &place->place_address[family == 6],
+	return nc_link_route(world->places[NC_SITE_CORE].socket, family, address, prefix_length, &place->place_address[family == 6],
 			     place->core_index, reterr);
 }
 
-int nc_world_enter(const struct nc_world *world, enum nc_place place, int *ret_back, struct nc_error *reterr)
+int nc_world_enter(const struct nc_world *world, enum nc_site place, int *ret_back, struct nc_error *reterr)
 {
 	int back = -1;
 	int r = own_netns(&back, reterr);
@@ -294,7 +294,7 @@ int nc_world_enter(const struct nc_world *world, enum nc_place place, int *ret_b
 	if (r < 0)
 		return r;
 	if (setns(world->places[place].netns, CLONE_NEWNET) < 0) {
-		r = nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "enter the %s namespace", nc_place_word(place));
+		r = nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "enter the %s namespace", nc_site_word(place));
 		close(back);
 		return r;
 	}

@@ -23,7 +23,7 @@
 #include "netcordon_abi.h"
 
 /* What stands where. The edge is for whatever a provider runs on behalf of a workload (a proxy): it reaches everything. */
-#define NC_PLACES(X)                                                                                                                                 \
+#define NC_SITES(X)                                                                                                                                 \
 	X(CORE, "core")                                                                                                                              \
 	X(WORKLOAD, "workload")                                                                                                                      \
 	X(EDGE, "edge")                                                                                                                              \
@@ -31,9 +31,9 @@
 	X(PRIVATE, "private")                                                                                                                        \
 	X(RESOLVER, "resolver")                                                                                                                      \
 	X(PLANE, "plane")
-#define NC_ENUM_PLACE(symbol, word) NC_PLACE_##symbol,
-enum nc_place { NC_PLACES(NC_ENUM_PLACE) NC_PLACE_COUNT };
-const char *nc_place_word(enum nc_place place);
+#define NC_ENUM_SITE(symbol, word) NC_SITE_##symbol,
+enum nc_site { NC_SITES(NC_ENUM_SITE) NC_SITE_COUNT };
+const char *nc_site_word(enum nc_site place);
 
 struct nc_world;
 
@@ -45,19 +45,19 @@ void nc_world_free(struct nc_world *world); /* NULL is fine */
 int nc_world_renew_workload(struct nc_world *world, struct nc_error *reterr);
 
 /* A descriptor of the place's namespace, owned by the world; for drivers it is /proc/PID/fd/N of the process that made the world. */
-int nc_world_netns(const struct nc_world *world, enum nc_place place);
+int nc_world_netns(const struct nc_world *world, enum nc_site place);
 /* The place's own address on its link to core: family 4 or 6. */
-void nc_world_link_address(const struct nc_world *world, enum nc_place place, int family, union nc_address *ret_address);
+void nc_world_link_address(const struct nc_world *world, enum nc_site place, int family, union nc_address *ret_address);
 /* The name of core's device that leads to the place, for captures; owned by the world. */
-const char *nc_world_core_device(const struct nc_world *world, enum nc_place place);
+const char *nc_world_core_device(const struct nc_world *world, enum nc_site place);
 
 /* Puts one more address on a place and routes it there. Loopback addresses are only for the place itself and get no route. */
-int nc_world_address(struct nc_world *world, enum nc_place place, const union nc_address *address, struct nc_error *reterr);
+int nc_world_address(struct nc_world *world, enum nc_site place, const union nc_address *address, struct nc_error *reterr);
 /* Routes an address (prefix_length 128 or, counted in the mapped form, shorter) to a place that does not own it. */
-int nc_world_route(struct nc_world *world, enum nc_place place, const union nc_address *address, int prefix_length, struct nc_error *reterr);
+int nc_world_route(struct nc_world *world, enum nc_site place, const union nc_address *address, int prefix_length, struct nc_error *reterr);
 
 /* Moves the calling thread into the place; *ret_back is where it came from, for nc_world_leave, which closes it. */
-int nc_world_enter(const struct nc_world *world, enum nc_place place, int *ret_back, struct nc_error *reterr);
+int nc_world_enter(const struct nc_world *world, enum nc_site place, int *ret_back, struct nc_error *reterr);
 void nc_world_leave(int *back);
 #define NC_WORLD_VISIT __attribute__((cleanup(nc_world_leave)))
 
