@@ -49,7 +49,7 @@ static json_t *describe(const json_t *request)
 
 	if (!flavour)
 		return refuse("option", "there is no such flavour");
-	return description(flavour->provider, "1", "workload plane", "proxy", "listed port public recheck separate confine");
+	return description(flavour->provider, "1", "workload plane", "proxy", "listed port public recheck separate confine credential");
 }
 
 static void add_destinations(struct guard *guard, const json_t *list)
@@ -135,7 +135,7 @@ become_guard(const json_t *request, const struct flavour *flavour, const char *a
 {
 	struct guard guard = guard_of(request, flavour, authority);
 	static char *empty[] = {NULL};
-	char **environment = flavour->flattened ? environment_of(part_at(request, "credentials", NULL)) : empty;
+	char **environment = flavour->flattened || is_off(request, "credential") ? environment_of(part_at(request, "credentials", NULL)) : empty;
 	const struct nc_plain place = {
 		.netns = text_at(request, "netns", "edge", NULL), .resolver = text_at(request, "resolver", NULL), .environment = empty};
 	uint16_t port = 0;

@@ -32,7 +32,7 @@ struct nc_listener {
 	uint16_t port;		    /* host order */
 	uint8_t protocol;	    /* IPPROTO_TCP or IPPROTO_UDP */
 	char answer[NC_TOKEN_SIZE]; /* what it says to who reached it */
-	char location[256];	    /* HTTP: redirect there with `status`; "": 200 and the answer */
+	char location[320];	    /* HTTP: redirect there with `status`; "": 200 and the answer */
 	int status;		    /* 301, 302, 303, 307, 308 */
 	const char *challenge;	    /* a credential that the request must carry, else 401 and no answer; NULL: none. Outlives the listener */
 };
@@ -54,7 +54,7 @@ struct nc_record {
 	char alias[254];	  /* CNAME to there; "": none */
 	uint32_t ttl;		  /* seconds */
 };
-struct nc_answer {
+struct nc_dns_answer {
 	struct nc_record records[NC_ANSWER_RECORDS];
 	size_t count;
 };
@@ -62,7 +62,7 @@ struct nc_answer {
 /* Serves DNS over UDP and TCP on this address, port 53. */
 int nc_observer_resolver(struct nc_observer *observer, int netns_fd, const union nc_address *address, struct nc_error *reterr);
 /* Adds one answer for `name` (lower case, no trailing dot). */
-int nc_observer_name(struct nc_observer *observer, const char *name, const struct nc_answer *answer, struct nc_error *reterr);
+int nc_observer_name(struct nc_observer *observer, const char *name, const struct nc_dns_answer *answer, struct nc_error *reterr);
 
 /* ---- the log ------------------------------------------------------------------------------------------------------------------------------ */
 

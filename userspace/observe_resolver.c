@@ -22,12 +22,12 @@
 struct nc_name {
 	struct nc_name *next;
 	char name[254];
-	struct nc_answer answers[ANSWERS_MAX];
+	struct nc_dns_answer answers[ANSWERS_MAX];
 	size_t count;
 	size_t asked[2]; /* how often, for A and for AAAA */
 };
 
-int nc_observer_name(struct nc_observer *observer, const char *name, const struct nc_answer *answer, struct nc_error *reterr)
+int nc_observer_name(struct nc_observer *observer, const char *name, const struct nc_dns_answer *answer, struct nc_error *reterr)
 {
 	struct nc_name *row;
 	int r = 0;
@@ -131,7 +131,7 @@ static size_t put_record(unsigned char *into, const char *owner, const struct nc
 }
 
 /* The row for a name as asked, and which of its answers is next. NULL: there is no such name. */
-static const struct nc_answer *next_answer(struct nc_observer *observer, const char *name, uint16_t type)
+static const struct nc_dns_answer *next_answer(struct nc_observer *observer, const char *name, uint16_t type)
 {
 	for (struct nc_name *row = observer->names; row; row = row->next) {
 		size_t *asked = &row->asked[type == TYPE_AAAA];
@@ -150,7 +150,7 @@ static const struct nc_answer *next_answer(struct nc_observer *observer, const c
  * the alias's name. Returns the number of records. */
 static int put_answer(struct nc_observer *observer, unsigned char *into, size_t *at, const char *name, uint16_t type, int depth)
 {
-	const struct nc_answer *answer = next_answer(observer, name, type);
+	const struct nc_dns_answer *answer = next_answer(observer, name, type);
 	int records = 0;
 
 	if (!answer)
