@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * world.h - a cgroup root, a runtime folder and a manifest of its own for each test, and the question what was left behind
+ * scratch.h - a cgroup root, a runtime folder and a manifest of its own for each test, and the question what was left behind
  *
  * For tests that include cmocka and inside.h first.
  */
-#ifndef NC_TEST_WORLD_H
-#define NC_TEST_WORLD_H
+#ifndef NC_TEST_SCRATCH_H
+#define NC_TEST_SCRATCH_H
 
-struct world {
+struct scratch {
 	char root[NC_PATH_MAX];
 	char runtime[NC_PATH_MAX];
 	char manifest[65];
@@ -23,25 +23,25 @@ static inline void assert_ok_at(int r, const struct nc_error *error, const char 
 }
 #define assert_ok(r, error) assert_ok_at(r, error, __FILE__, __LINE__)
 
-static inline int world_make(void **state)
+static inline int scratch_make(void **state)
 {
 	static unsigned int number;
-	struct world *world = calloc(1, sizeof(*world));
+	struct scratch *scratch = calloc(1, sizeof(*scratch));
 	char mount[NC_PATH_MAX];
 	struct nc_error error;
 
-	if (!world || nc_cgroup_mount(mount, &error) < 0)
+	if (!scratch || nc_cgroup_mount(mount, &error) < 0)
 		return -1;
 	number++;
-	snprintf(world->root, sizeof(world->root), "%.400s/nctest-loader-%d-%u", mount, getpid(), number);
-	snprintf(world->runtime, sizeof(world->runtime), "/run/nctest-loader-%d-%u", getpid(), number);
-	snprintf(world->manifest, sizeof(world->manifest), "%08x%04x", (unsigned int)getpid(), number);
-	if (mkdir(world->root, 0755))
+	snprintf(scratch->root, sizeof(scratch->root), "%.400s/nctest-loader-%d-%u", mount, getpid(), number);
+	snprintf(scratch->runtime, sizeof(scratch->runtime), "/run/nctest-loader-%d-%u", getpid(), number);
+	snprintf(scratch->manifest, sizeof(scratch->manifest), "%08x%04x", (unsigned int)getpid(), number);
+	if (mkdir(scratch->root, 0755))
 		return -1;
-	world->options = (struct nc_host_options){
-		.root = world->root,
-		.runtime = world->runtime,
-		.manifest = world->manifest,
+	scratch->options = (struct nc_host_options){
+		.root = scratch->root,
+		.runtime = scratch->runtime,
+		.manifest = scratch->manifest,
 		.instances = 256,
 		.rings = 0,
 		.ring_bytes = 4096,
@@ -49,25 +49,25 @@ static inline int world_make(void **state)
 		.grant_entries = 1024,
 		.seen_entries = 1024,
 	};
-	*state = world;
+	*state = scratch;
 	return 0;
 }
 
 /* After a failure too: takes down whatever is there. */
-static inline int world_end(void **state)
+static inline int scratch_end(void **state)
 {
-	struct world *world = *state;
+	struct scratch *scratch = *state;
 	struct nc_host *host = NULL;
 	struct nc_error error;
 
-	if (!nc_host_open(&world->options, &host, &error)) {
+	if (!nc_host_open(&scratch->options, &host, &error)) {
 		nc_host_down(host, true, &error);
 		nc_host_close(host);
 	}
-	nc_tree_remove(world->runtime, &error);
-	for (int i = 0; i < 100 && rmdir(world->root) && errno == EBUSY; i++)
+	nc_tree_remove(scratch->runtime, &error);
+	for (int i = 0; i < 100 && rmdir(scratch->root) && errno == EBUSY; i++)
 		usleep(10000);
-	free(world);
+	free(scratch);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static inline int count_entries(const char *path)
 }
 
 /* No pins of this manifest, no runtime folder, no cgroup below the root, nothing attached to it. */
-static inline void assert_nothing_left(struct world *world)
+static inline void assert_nothing_left(struct scratch *scratch)
 {
 	struct dirent *entry;
 	struct stat status;
@@ -95,15 +95,15 @@ static inline void assert_nothing_left(struct world *world)
 	int fd;
 
 	while (dir && (entry = readdir(dir))) {
-		if (!strncmp(entry->d_name, world->manifest, 12))
+		if (!strncmp(entry->d_name, scratch->manifest, 12))
 			fail_msg("a pin folder is left: %s", entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
-	if (!stat(world->runtime, &status))
-		fail_msg("the runtime folder is left: %s", world->runtime);
-	assert_int_equal(count_entries(world->root), 0);
-	fd = open(world->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!stat(scratch->runtime, &status))
+		fail_msg("the runtime folder is left: %s", scratch->runtime);
+	assert_int_equal(count_entries(scratch->root), 0);
+	fd = open(scratch->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
 		uint32_t ids[64], count = 64;
@@ -129,6 +129,28 @@ static inline void assert_empty(struct nc_host *host)
 	assert_int_equal(facts.grant_entries, 0);
 	assert_int_equal(facts.seen_entries, 0);
 	assert_int_equal(count_entries(facts.slice), 0);
+}
+
+static inline void assert_all_exit_zero(const pid_t *children, int count)
+{
+	int failed = 0;
+
+	for (int i = 0; i < count; i++) {
+		int status = -1;
+
+		failed += children[i] <= 0 || waitpid(children[i], &status, 0) != children[i] || !WIFEXITED(status) || WEXITSTATUS(status);
+	}
+	assert_int_equal(failed, 0);
+}
+
+static inline void take_down(struct scratch *scratch, bool force)
+{
+	struct nc_host *host = NULL;
+	struct nc_error error;
+
+	assert_ok(nc_host_open(&scratch->options, &host, &error), &error);
+	assert_ok(nc_host_down(host, force, &error), &error);
+	nc_host_close(host);
 }
 
 static inline struct nc_policy_entry *entries_make(size_t count)
