@@ -87,7 +87,7 @@ static inline int count_entries(const char *path)
 }
 
 /* No pins of this manifest, no runtime folder, no cgroup below the root, nothing attached to it. */
-static inline void assert_nothing_left(struct scratch *scratch)
+static inline void assert_nothing_left_after(struct scratch *scratch, const char *what, int number)
 {
 	struct dirent *entry;
 	struct stat status;
@@ -96,13 +96,14 @@ static inline void assert_nothing_left(struct scratch *scratch)
 
 	while (dir && (entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, scratch->manifest, 12))
-			fail_msg("a pin folder is left: %s", entry->d_name);
+			fail_msg("a pin folder is left: %s (%s, %d)", entry->d_name, what, number);
 	}
 	if (dir)
 		closedir(dir);
 	if (!stat(scratch->runtime, &status))
-		fail_msg("the runtime folder is left: %s", scratch->runtime);
-	assert_int_equal(count_entries(scratch->root), 0);
+		fail_msg("the runtime folder is left: %s (%s, %d)", scratch->runtime, what, number);
+	if (count_entries(scratch->root))
+		fail_msg("a cgroup is left below %s (%s, %d)", scratch->root, what, number);
 	fd = open(scratch->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
@@ -111,24 +112,48 @@ static inline void assert_nothing_left(struct scratch *scratch)
 		if (nc_hook(hook)->where == NC_AT_HOST || bpf_prog_query(fd, nc_hook(hook)->attach_type, 0, NULL, ids, &count))
 			continue;
 		if (count)
-			fail_msg("%s is still attached to the root", nc_hook_name(hook));
+			fail_msg("%s is still attached to the root (%s, %d)", nc_hook_name(hook), what, number);
 	}
 	close(fd);
 }
 
+static inline void assert_nothing_left(struct scratch *scratch)
+{
+	assert_nothing_left_after(scratch, "", 0);
+}
+
 /* The host holds no instance, entry or ring. */
-static inline void assert_empty(struct nc_host *host)
+static inline void assert_empty_after(struct nc_host *host, const char *what, int number)
 {
 	struct nc_host_facts facts;
 	struct nc_error error;
+	int cgroups;
 
 	assert_ok(nc_host_facts(host, &facts, &error), &error);
-	assert_int_equal(facts.instances_used, 0);
-	assert_int_equal(facts.rings_used, 0);
-	assert_int_equal(facts.policy_entries, 0);
-	assert_int_equal(facts.grant_entries, 0);
-	assert_int_equal(facts.seen_entries, 0);
-	assert_int_equal(count_entries(facts.slice), 0);
+	cgroups = count_entries(facts.slice);
+	if (facts.instances_used || facts.rings_used || facts.policy_entries || facts.grant_entries || facts.seen_entries || cgroups)
+		fail_msg("left after %s, %d: %u instances, %u rings, %lu policy entries, %lu grants, %lu seen rows, %d cgroups", what, number,
+			 facts.instances_used, facts.rings_used, facts.policy_entries, facts.grant_entries, facts.seen_entries, cgroups);
+}
+
+static inline void assert_empty(struct nc_host *host)
+{
+	assert_empty_after(host, "", 0);
+}
+
+/* Nor a folder, nor a cgroup that leads to a slot. */
+static inline void assert_no_instances(struct nc_host *host)
+{
+	char path[NC_PATH_MAX + 16];
+	struct nc_error error;
+	uint64_t key;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/instances", host->folder);
+	if (count_entries(path))
+		fail_msg("a folder is left below %s", path);
+	assert_ok(nc_host_map(host, NC_MAP_AUTHORITY_OF_CGROUP, &fd, &error), &error);
+	assert_int_equal(bpf_map_get_next_key(fd, NULL, &key), -ENOENT);
 }
 
 static inline void assert_all_exit_zero(const pid_t *children, int count)
