@@ -98,7 +98,8 @@ int nc_path(char ret_path[NC_PATH_MAX], struct nc_error *reterr, const char *for
 
 /* object.c */
 /* Loads the object and pins maps and programs below `pins`, which exists; fills *ret_book. */
-int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr);
+int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book,
+		      struct nc_error *reterr);
 int nc_system_denied(struct nc_error *reterr, int status, const char *what); /* EPERM in words: lockdown, capabilities */
 struct rlimit;
 void nc_memlock_save(struct rlimit *ret_limit);
