@@ -190,9 +190,9 @@ static __always_inline int nc_non_public_open(const struct nc_slot *slot, const 
 {
 	if (literal && slot->authority == NC_AUTHORITY_PLANE && (literal->flags & NC_POLICY_NON_PUBLIC))
 		return 1;
-	/* Loopback and the unspecified address mean the host itself, which no mode opens. */
+	/* Loopback and the unspecified address mean the host itself, which no mode opens; a hidden IPv4 address may be one of the floor's. */
 	return slot->mode == NC_MODE_UNRESTRICTED && (slot->flags & NC_SLOT_NON_PUBLIC_OPEN) && class != NC_CLASS_LOOPBACK &&
-	       class != NC_CLASS_THIS_HOST && class != NC_CLASS_THIS_NETWORK;
+	       class != NC_CLASS_THIS_HOST && class != NC_CLASS_THIS_NETWORK && !nc_class_hides_ipv4(class);
 }
 
 /* Lines 4 to 11. The verdict is filled in every case. */

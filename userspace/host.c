@@ -28,8 +28,8 @@ const char *nc_address_text(const union nc_address *address, char ret_text[NC_AD
 
 const char *nc_class_word(unsigned int code)
 {
-#define NC_CASE(symbol, value, word, ...)                                                                                                              \
-	case value:                                                                                                                                    \
+#define NC_CASE(symbol, value, word, ...)                                                                                                            \
+	case value:                                                                                                                                  \
 		return word;
 	switch (code) {
 		NC_ADDRESS_CLASSES(NC_CASE)
@@ -40,8 +40,8 @@ const char *nc_class_word(unsigned int code)
 
 const char *nc_class_meaning(unsigned int code)
 {
-#define NC_CASE(symbol, value, word, public, meaning, ...)                                                                                             \
-	case value:                                                                                                                                    \
+#define NC_CASE(symbol, value, word, public, meaning, ...)                                                                                           \
+	case value:                                                                                                                                  \
 		return meaning;
 	switch (code) {
 		NC_ADDRESS_CLASSES(NC_CASE)
@@ -52,8 +52,8 @@ const char *nc_class_meaning(unsigned int code)
 
 const char *nc_class_source(unsigned int code)
 {
-#define NC_CASE(symbol, value, word, public, meaning, source)                                                                                          \
-	case value:                                                                                                                                    \
+#define NC_CASE(symbol, value, word, public, meaning, source)                                                                                        \
+	case value:                                                                                                                                  \
 		return source;
 	switch (code) {
 		NC_ADDRESS_CLASSES(NC_CASE)
@@ -67,17 +67,18 @@ static const struct {
 	const char *mark;
 	const char *rule, *hint;
 } misplaced[] = {
-	{ "://", "holds a scheme", "give the bare host: no scheme, no path" },
-	{ "*", "holds a wildcard", "every destination is one exact host: list each name" },
-	{ "?", "holds a wildcard or a query", "every destination is one exact host: list each name" },
-	{ "@", "holds user information", "give the bare host, without what stands before the @" },
-	{ "[", "holds a bracket", "write an IPv6 address without brackets; the port is a member of its own" },
-	{ "]", "holds a bracket", "write an IPv6 address without brackets; the port is a member of its own" },
-	{ "%", "holds a scope id or a percent escape", "scopes are not supported; write characters as they are" },
-	{ "#", "holds a fragment", "give the bare host" },
-	{ "\\", "holds a backslash", "give the bare host" },
-	{ ",", "holds a list", "one destination for each host" },
-	{ "_", "holds an underscore, which no host name has (RFC 952, RFC 1123)", "service records have underscores; give the name of the host itself" },
+	{"://", "holds a scheme", "give the bare host: no scheme, no path"},
+	{"*", "holds a wildcard", "every destination is one exact host: list each name"},
+	{"?", "holds a wildcard or a query", "every destination is one exact host: list each name"},
+	{"@", "holds user information", "give the bare host, without what stands before the @"},
+	{"[", "holds a bracket", "write an IPv6 address without brackets; the port is a member of its own"},
+	{"]", "holds a bracket", "write an IPv6 address without brackets; the port is a member of its own"},
+	{"%", "holds a scope id or a percent escape", "scopes are not supported; write characters as they are"},
+	{"#", "holds a fragment", "give the bare host"},
+	{"\\", "holds a backslash", "give the bare host"},
+	{",", "holds a list", "one destination for each host"},
+	{"_", "holds an underscore, which no host name has (RFC 952, RFC 1123)",
+	 "service records have underscores; give the name of the host itself"},
 };
 
 /* Refusals that need no parsing: bytes and marks that stand in no host. */
@@ -99,7 +100,8 @@ static int refuse_marks(const char *text, const char *quote, const struct nc_pla
 			return nc_place_error(place, reterr, misplaced[i].hint, "host \"%s\" %s", quote, misplaced[i].rule);
 	slash = strchr(text, '/');
 	if (slash && is_digit(slash[1]))
-		return nc_place_error(place, reterr, "every destination is one exact host: list each address", "host \"%s\" is a range (CIDR)", quote);
+		return nc_place_error(place, reterr, "every destination is one exact host: list each address", "host \"%s\" is a range (CIDR)",
+				      quote);
 	if (slash)
 		return nc_place_error(place, reterr, "give the bare host, without a path", "host \"%s\" holds a path", quote);
 	return 0;
@@ -108,7 +110,7 @@ static int refuse_marks(const char *text, const char *quote, const struct nc_pla
 static int parse_ipv6(const char *text, const char *quote, const struct nc_place *place, struct nc_host_text *ret_host, struct nc_error *reterr)
 {
 	char canonical[NC_ADDRESS_TEXT], hint[128];
-	struct nc_host_text host = { .literal = true };
+	struct nc_host_text host = {.literal = true};
 	const char *colon = strchr(text, ':');
 
 	if (inet_pton(AF_INET6, text, host.address.bytes) != 1) {
@@ -151,8 +153,9 @@ static bool ends_in_number(const char *text, size_t length)
 
 static int parse_ipv4(const char *text, const char *quote, const struct nc_place *place, struct nc_host_text *ret_host, struct nc_error *reterr)
 {
-	char canonical[INET_ADDRSTRLEN], hint[160] = "an IPv4 address is four decimal numbers from 0 to 255 without leading zeros; a name does not end in a number";
-	struct nc_host_text host = { .literal = true };
+	char canonical[INET_ADDRSTRLEN],
+		hint[160] = "an IPv4 address is four decimal numbers from 0 to 255 without leading zeros; a name does not end in a number";
+	struct nc_host_text host = {.literal = true};
 	struct in_addr address;
 
 	host.address.bytes[10] = host.address.bytes[11] = 0xff;
@@ -162,7 +165,8 @@ static int parse_ipv4(const char *text, const char *quote, const struct nc_place
 		return 0;
 	}
 	if (inet_aton(text, &address) && inet_ntop(AF_INET, &address, canonical, sizeof(canonical)))
-		snprintf(hint, sizeof(hint), "programs read it as %s, or not at all: write the address that is meant in four decimal numbers", canonical);
+		snprintf(hint, sizeof(hint), "programs read it as %s, or not at all: write the address that is meant in four decimal numbers",
+			 canonical);
 	return nc_place_error(place, reterr, hint, "host \"%s\" looks like an address in an unusual spelling", quote);
 }
 
@@ -185,7 +189,7 @@ static int parse_name(const char *text, size_t length, const char *quote, const 
 		      struct nc_error *reterr)
 {
 	static const char localhost[] = "localhost";
-	struct nc_host_text host = { .literal = false };
+	struct nc_host_text host = {.literal = false};
 	int status;
 
 	if (length > 1 && text[length - 1] == '.')

@@ -21,7 +21,7 @@
 
 struct nc_host_text {
 	bool literal;
-	union nc_address address;        /* literal only; IPv4 in mapped form */
+	union nc_address address;	 /* literal only; IPv4 in mapped form */
 	char name[NC_HOST_NAME_MAX + 1]; /* else: canonical */
 };
 

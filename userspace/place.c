@@ -87,8 +87,8 @@ static const char *type_word(const json_t *value)
 
 static int type_error(const json_t *value, const struct nc_place *place, const char *wanted, struct nc_error *reterr)
 {
-	return nc_place_error(place, reterr, json_is_null(value) ? "leave the member out to take its default, where it has one" : "", "must be %s, not %s",
-			      wanted, type_word(value));
+	return nc_place_error(place, reterr, json_is_null(value) ? "leave the member out to take its default, where it has one" : "",
+			      "must be %s, not %s", wanted, type_word(value));
 }
 
 int nc_object_check(const json_t *value, const struct nc_place *place, const char *const *members, struct nc_error *reterr)
@@ -99,7 +99,8 @@ int nc_object_check(const json_t *value, const struct nc_place *place, const cha
 
 	if (!json_is_object(value))
 		return type_error(value, place, "an object", reterr);
-	json_object_foreach((json_t *)value, key, member) {
+	json_object_foreach((json_t *)value, key, member)
+	{
 		const char *const *known = members;
 
 		while (*known && strcmp(*known, key))
@@ -118,7 +119,8 @@ int nc_object_check(const json_t *value, const struct nc_place *place, const cha
 }
 
 /* The member, or NULL with *ret_status 0 (absent, not required) or -EINVAL (absent, required). */
-static json_t *member_get(const json_t *object, const struct nc_place *place, const char *key, bool required, int *ret_status, struct nc_error *reterr)
+static json_t *member_get(const json_t *object, const struct nc_place *place, const char *key, bool required, int *ret_status,
+			  struct nc_error *reterr)
 {
 	json_t *value = json_object_get(object, key);
 
@@ -154,7 +156,8 @@ int nc_member_array(const json_t *object, const struct nc_place *place, const ch
 	return 0;
 }
 
-int nc_member_string(const json_t *object, const struct nc_place *place, const char *key, bool required, const char **ret_text, struct nc_error *reterr)
+int nc_member_string(const json_t *object, const struct nc_place *place, const char *key, bool required, const char **ret_text,
+		     struct nc_error *reterr)
 {
 	int status;
 	json_t *value = member_get(object, place, key, required, &status, reterr);
@@ -181,8 +184,8 @@ int nc_member_boolean(const json_t *object, const struct nc_place *place, const 
 	return 0;
 }
 
-int nc_member_integer(const json_t *object, const struct nc_place *place, const char *key, bool required, int64_t low, int64_t high, int64_t *ret_value,
-		      struct nc_error *reterr)
+int nc_member_integer(const json_t *object, const struct nc_place *place, const char *key, bool required, int64_t low, int64_t high,
+		      int64_t *ret_value, struct nc_error *reterr)
 {
 	int status;
 	json_t *value = member_get(object, place, key, required, &status, reterr);

@@ -19,13 +19,13 @@
 
 struct nc_place {
 	const struct nc_place *parent; /* NULL: the root, whose key and index mean nothing */
-	const char *key;               /* member of an object; NULL: element `index` of an array */
+	const char *key;	       /* member of an object; NULL: element `index` of an array */
 	size_t index;
-	enum nc_error_code code;       /* of the root */
+	enum nc_error_code code; /* of the root */
 };
 
-#define NC_PLACE_KEY(parent_, key_) (&(const struct nc_place){ .parent = (parent_), .key = (key_) })
-#define NC_PLACE_INDEX(parent_, index_) (&(const struct nc_place){ .parent = (parent_), .index = (index_) })
+#define NC_PLACE_KEY(parent_, key_) (&(const struct nc_place){.parent = (parent_), .key = (key_)})
+#define NC_PLACE_INDEX(parent_, index_) (&(const struct nc_place){.parent = (parent_), .index = (index_)})
 
 #define NC_QUOTE_BYTES 48
 #define NC_QUOTE_SIZE (NC_TEXT_SAFE_SIZE(NC_QUOTE_BYTES) + 3)
@@ -45,11 +45,12 @@ int nc_object_check(const json_t *value, const struct nc_place *place, const cha
  */
 int nc_member_object(const json_t *object, const struct nc_place *place, const char *key, bool required, json_t **ret_value, struct nc_error *reterr);
 int nc_member_array(const json_t *object, const struct nc_place *place, const char *key, bool required, json_t **ret_value, struct nc_error *reterr);
-int nc_member_string(const json_t *object, const struct nc_place *place, const char *key, bool required, const char **ret_text, struct nc_error *reterr);
+int nc_member_string(const json_t *object, const struct nc_place *place, const char *key, bool required, const char **ret_text,
+		     struct nc_error *reterr);
 int nc_member_boolean(const json_t *object, const struct nc_place *place, const char *key, bool *ret_value, struct nc_error *reterr);
 /* An integer from `low` to `high`, both included. */
-int nc_member_integer(const json_t *object, const struct nc_place *place, const char *key, bool required, int64_t low, int64_t high, int64_t *ret_value,
-		      struct nc_error *reterr);
+int nc_member_integer(const json_t *object, const struct nc_place *place, const char *key, bool required, int64_t low, int64_t high,
+		      int64_t *ret_value, struct nc_error *reterr);
 /* A string that is one of `words` (NULL-terminated); *ret_index is which. */
 int nc_member_word(const json_t *object, const struct nc_place *place, const char *key, bool required, const char *const *words, size_t *ret_index,
 		   struct nc_error *reterr);

@@ -22,22 +22,85 @@ static int compare_entries(const void *left, const void *right)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-static int compile_entry(const struct nc_destination *destination, enum nc_authority authority, size_t index, struct nc_policy_entry *entry,
-			 struct nc_error *reterr)
+static int compare_texts(const void *left, const void *right)
 {
-	if (!destination->literal) {
-		nc_error_set(reterr, NC_E_NAMES_UNSUPPORTED, -EOPNOTSUPP, "%s is a host name, and this build has no resolver", destination->name);
-		snprintf(reterr->pointer, sizeof(reterr->pointer), "/%s/destinations/%zu/host", authority == NC_AUTHORITY_PLANE ? "plane" : "network",
-			 index);
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* What is compiled: one authority's part of the profile. */
+struct part {
+	enum nc_authority authority;
+	const struct nc_destination *destinations;
+	size_t count;
+};
+
+static struct part part_of(const struct nc_profile *profile, enum nc_authority authority)
+{
+	struct part part = {.authority = authority, .destinations = profile->destinations, .count = profile->destination_count};
+
+	if (authority == NC_AUTHORITY_PLANE) {
+		part.destinations = profile->plane_destinations;
+		part.count = profile->plane_destination_count;
+	}
+	return part;
+}
+
+/* The part's names, sorted, each once. */
+static int collect_names(const struct part *part, struct nc_policy_names *ret_names, struct nc_error *reterr)
+{
+	NC_FREE const char **texts = calloc(part->count + 1, sizeof(*texts));
+	size_t count = 0, kept = 0;
+
+	if (!texts)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for %zu names", part->count);
+	for (size_t i = 0; i < part->count; i++)
+		if (!part->destinations[i].literal)
+			texts[count++] = part->destinations[i].name;
+	if (count)
+		qsort(texts, count, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || strcmp(texts[kept - 1], texts[i]))
+			texts[kept++] = texts[i];
+	ret_names->texts = NC_TAKE_PTR(texts);
+	ret_names->count = kept;
+	return 0;
+}
+
+static int refuse_names(const struct part *part, struct nc_error *reterr)
+{
+	for (size_t i = 0; i < part->count; i++) {
+		if (part->destinations[i].literal)
+			continue;
+		nc_error_set(reterr, NC_E_NAMES_UNSUPPORTED, -EOPNOTSUPP, "%s is a host name, and this build has no resolver",
+			     part->destinations[i].name);
+		snprintf(reterr->pointer, sizeof(reterr->pointer), "/%s/destinations/%zu/host",
+			 part->authority == NC_AUTHORITY_PLANE ? "plane" : "network", i);
 		return nc_error_hint(reterr, "list the addresses that are meant");
 	}
-	entry->key.address = destination->address;
+	return 0;
+}
+
+static void compile_entry(const struct part *part, const struct nc_destination *destination, const struct nc_policy_names *names,
+			  struct nc_policy_entry *entry)
+{
+	if (destination->literal) {
+		entry->key.address = destination->address;
+		entry->key.kind = NC_POLICY_LITERAL;
+	} else {
+		const char *name = destination->name;
+		const char **found = bsearch(&name, names->texts, names->count, sizeof(*names->texts), compare_texts);
+
+		entry->key.address.words_be[3] = (__u32)(found - names->texts) + 1; /* in host order, as the header says */
+		entry->key.kind = NC_POLICY_NAME;
+	}
 	entry->key.port_be = htons(destination->port);
 	entry->key.protocol = destination->protocol;
-	entry->key.kind = NC_POLICY_LITERAL;
-	if (authority == NC_AUTHORITY_PLANE && destination->non_public)
+	if (part->authority == NC_AUTHORITY_PLANE && destination->non_public)
 		entry->value.flags |= NC_POLICY_NON_PUBLIC;
-	return 0;
+	if (destination->wire == NC_WIRE_TLS)
+		entry->value.flags |= NC_POLICY_WIRE_TLS;
+	if (destination->wire == NC_WIRE_HTTP)
+		entry->value.flags |= NC_POLICY_WIRE_HTTP;
 }
 
 static enum nc_mode mode_of(const struct nc_profile *profile, enum nc_authority authority, size_t count)
@@ -47,33 +110,51 @@ static enum nc_mode mode_of(const struct nc_profile *profile, enum nc_authority 
 	return profile->mode == NC_MODE_ALLOWLIST && !count ? NC_MODE_NONE : profile->mode;
 }
 
+static int compile(const struct nc_profile *profile, const struct part *part, const struct nc_policy_names *names, struct nc_image *ret_image,
+		   struct nc_error *reterr)
+{
+	struct nc_image image = {.authority = part->authority, .mode = mode_of(profile, part->authority, part->count), .count = part->count};
+
+	if (part->count) {
+		image.entries = calloc(part->count, sizeof(*image.entries));
+		if (!image.entries)
+			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for %zu policy entries", part->count);
+		for (size_t i = 0; i < part->count; i++)
+			compile_entry(part, &part->destinations[i], names, &image.entries[i]);
+		qsort(image.entries, image.count, sizeof(*image.entries), compare_entries);
+	}
+	if (part->authority == NC_AUTHORITY_WORKLOAD && profile->loopback_own_netns)
+		image.flags |= NC_SLOT_LOOPBACK_OPEN;
+	if (part->authority == NC_AUTHORITY_WORKLOAD && profile->mode == NC_MODE_UNRESTRICTED && profile->non_public)
+		image.flags |= NC_SLOT_NON_PUBLIC_OPEN;
+	*ret_image = image;
+	return 0;
+}
+
 int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_error *reterr)
 {
-	bool plane = authority == NC_AUTHORITY_PLANE;
-	const struct nc_destination *destinations = plane ? profile->plane_destinations : profile->destinations;
-	size_t count = plane ? profile->plane_destination_count : profile->destination_count;
-	NC_FREE struct nc_policy_entry *entries = NULL;
-	struct nc_image image = { .authority = authority, .mode = mode_of(profile, authority, count), .count = count };
-	int status;
+	const struct nc_policy_names none = {0};
+	struct part part = part_of(profile, authority);
+	int status = refuse_names(&part, reterr);
 
-	if (count) {
-		entries = calloc(count, sizeof(*entries));
-		if (!entries)
-			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for %zu policy entries", count);
+	return status ? status : compile(profile, &part, &none, ret_image, reterr);
+}
+
+int nc_policy_compile_named(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image,
+			    struct nc_policy_names *ret_names, struct nc_error *reterr)
+{
+	struct part part = part_of(profile, authority);
+	struct nc_policy_names names = {0};
+	int status = collect_names(&part, &names, reterr);
+
+	if (status)
+		return status;
+	status = compile(profile, &part, &names, ret_image, reterr);
+	if (status) {
+		free(names.texts);
+		return status;
 	}
-	for (size_t i = 0; i < count; i++) {
-		status = compile_entry(&destinations[i], authority, i, &entries[i], reterr);
-		if (status)
-			return status;
-	}
-	if (count)
-		qsort(entries, count, sizeof(*entries), compare_entries);
-	if (!plane && profile->loopback_own_netns)
-		image.flags |= NC_SLOT_LOOPBACK_OPEN;
-	if (!plane && profile->mode == NC_MODE_UNRESTRICTED && profile->non_public)
-		image.flags |= NC_SLOT_NON_PUBLIC_OPEN;
-	image.entries = NC_TAKE_PTR(entries);
-	*ret_image = image;
+	*ret_names = names;
 	return 0;
 }
 
@@ -86,7 +167,7 @@ void nc_image_free(struct nc_image *image)
 
 void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest)
 {
-	const uint8_t head[] = { image->authority, image->mode, image->flags };
+	const uint8_t head[] = {image->authority, image->mode, image->flags};
 	uint64_t count_le = htole64(image->count);
 	crypto_hash_sha256_state state;
 

@@ -19,8 +19,7 @@ static const char *const mode_words[] = {
 #define NC_WORD(symbol, value, word) [value - 1] = word,
 	NC_MODES(NC_WORD)
 #undef NC_WORD
-	NULL
-};
+		NULL};
 
 int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struct nc_error *reterr)
 {
@@ -71,9 +70,9 @@ void nc_profile_free(struct nc_profile *profile)
 static int check_network_members(const json_t *network, const struct nc_place *place, enum nc_mode mode, struct nc_error *reterr)
 {
 	static const char *const members[][4] = {
-		[NC_MODE_NONE] = { "mode" },
-		[NC_MODE_ALLOWLIST] = { "mode", "destinations", "required_egress_certification" },
-		[NC_MODE_UNRESTRICTED] = { "mode", "non_public" },
+		[NC_MODE_NONE] = {"mode"},
+		[NC_MODE_ALLOWLIST] = {"mode", "destinations", "required_egress_certification"},
+		[NC_MODE_UNRESTRICTED] = {"mode", "non_public"},
 	};
 
 	if (mode != NC_MODE_ALLOWLIST && json_object_get(network, "required_egress_certification"))
@@ -89,8 +88,8 @@ static int check_network_members(const json_t *network, const struct nc_place *p
 
 static int parse_required(const json_t *network, const struct nc_place *place, struct nc_profile *profile, struct nc_error *reterr)
 {
-	static const char *const words[] = { "advisory_filter", "security_boundary", NULL };
-	static const enum nc_grade grades[] = { NC_GRADE_ADVISORY_FILTER, NC_GRADE_SECURITY_BOUNDARY };
+	static const char *const words[] = {"advisory_filter", "security_boundary", NULL};
+	static const enum nc_grade grades[] = {NC_GRADE_ADVISORY_FILTER, NC_GRADE_SECURITY_BOUNDARY};
 	const json_t *value = json_object_get(network, "required_egress_certification");
 	size_t which = SIZE_MAX;
 	int status;
@@ -147,8 +146,8 @@ static int check_credential(const struct nc_profile *profile, size_t index, cons
 			return nc_place_error(place, reterr, "remove one of the two", "\"%s\" is named twice", quote);
 	for (char **variable = profile->process.env; variable && *variable; variable++)
 		if (!strncmp(*variable, name, length) && (*variable)[length] == '=')
-			return nc_place_error(place, reterr, "remove it from /process/env", "\"%s\" is a plane credential and stands in the workload's environment",
-					      quote);
+			return nc_place_error(place, reterr, "remove it from /process/env",
+					      "\"%s\" is a plane credential and stands in the workload's environment", quote);
 	return 0;
 }
 
@@ -169,7 +168,8 @@ static int parse_credentials(const json_t *plane, const struct nc_place *top, st
 	profile->plane_credentials = calloc(json_array_size(array) + 1, sizeof(*profile->plane_credentials));
 	if (!profile->plane_credentials)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the credentials' names");
-	json_array_foreach(array, i, value) {
+	json_array_foreach(array, i, value)
+	{
 		if (!json_is_string(value))
 			return nc_place_error(NC_PLACE_INDEX(place, i), reterr, "", "must be the name of an environment variable, as a string");
 		profile->plane_credentials[i] = strdup(json_string_value(value));
@@ -184,7 +184,7 @@ static int parse_credentials(const json_t *plane, const struct nc_place *top, st
 
 static int parse_plane(const json_t *root, const struct nc_place *top, struct nc_profile *profile, struct nc_error *reterr)
 {
-	static const char *const members[] = { "destinations", "credentials", NULL };
+	static const char *const members[] = {"destinations", "credentials", NULL};
 	const struct nc_place *place = NC_PLACE_KEY(top, "plane");
 	json_t *plane = NULL, *destinations = NULL;
 	int status = nc_member_object(root, top, "plane", false, &plane, reterr);
@@ -209,7 +209,8 @@ static int parse_gaps(const json_t *root, const struct nc_place *top, struct nc_
 
 	if (status)
 		return status;
-	json_array_foreach(array, i, value) {
+	json_array_foreach(array, i, value)
+	{
 		if (!json_is_string(value) || strcmp(json_string_value(value), "unix_sockets"))
 			return nc_place_error(NC_PLACE_INDEX(place, i), reterr, "known here: unix_sockets", "is not a gap that can be accepted");
 		if (profile->unix_gap_accepted)
@@ -221,8 +222,8 @@ static int parse_gaps(const json_t *root, const struct nc_place *top, struct nc_
 
 static int parse_document(const json_t *root, const struct nc_place *top, struct nc_profile *profile, struct nc_error *reterr)
 {
-	static const char *const members[] = { "version", "network", "loopback", "process", "plane", "accept_gaps", NULL };
-	static const char *const loopback_words[] = { "closed", "own_netns", NULL };
+	static const char *const members[] = {"version", "network", "loopback", "process", "plane", "accept_gaps", NULL};
+	static const char *const loopback_words[] = {"closed", "own_netns", NULL};
 	size_t loopback = 0;
 	int64_t version = 0;
 	json_t *process = NULL;
@@ -248,7 +249,7 @@ static int parse_document(const json_t *root, const struct nc_place *top, struct
 
 int nc_profile_parse(const char *text, size_t length, struct nc_profile **ret_profile, struct nc_error *reterr)
 {
-	const struct nc_place root = { .code = NC_E_PROFILE_INVALID };
+	const struct nc_place root = {.code = NC_E_PROFILE_INVALID};
 	NC_JSON json_t *document = NULL;
 	NC_FREE char *canonical = NULL;
 	struct nc_profile *profile;

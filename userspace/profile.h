@@ -24,40 +24,40 @@ enum nc_grade { NC_GRADE_UNSUPPORTED = 1, NC_GRADE_ADVISORY_FILTER, NC_GRADE_SEC
 enum nc_wire { NC_WIRE_ANY = 1, NC_WIRE_TLS, NC_WIRE_HTTP };
 
 struct nc_destination {
-	bool literal;             /* address is valid; else name is */
-	union nc_address address; /* IPv4 in mapped form */
+	bool literal;			 /* address is valid; else name is */
+	union nc_address address;	 /* IPv4 in mapped form */
 	char name[NC_HOST_NAME_MAX + 1]; /* lower case, no trailing dot, A-labels only */
-	uint16_t port;            /* host order, 1-65535 */
-	uint8_t protocol;         /* IPPROTO_TCP (default) or IPPROTO_UDP */
-	uint8_t wire;             /* enum nc_wire: given, or the port's default; ANY for literals */
-	bool non_public;          /* plane literals only */
+	uint16_t port;			 /* host order, 1-65535 */
+	uint8_t protocol;		 /* IPPROTO_TCP (default) or IPPROTO_UDP */
+	uint8_t wire;			 /* enum nc_wire: given, or the port's default; ANY for literals */
+	bool non_public;		 /* plane literals only */
 };
 
 struct nc_profile_process {
-	char user[33];    /* name or number as given; "": a user id of the instance's own */
+	char user[33]; /* name or number as given; "": a user id of the instance's own */
 	char group[33];
-	char cwd[4096];   /* ""; the root folder */
-	char **env;       /* "NAME=value", NULL-terminated; the whole environment of the workload: nothing is inherited */
-	int umask;        /* -1: 0022 */
+	char cwd[4096]; /* ""; the root folder */
+	char **env;	/* "NAME=value", NULL-terminated; the whole environment of the workload: nothing is inherited */
+	int umask;	/* -1: 0022 */
 	/* limits: -1 where not given */
 	int64_t pids, memory_bytes, cpu_percent;
 	int64_t open_files, core_bytes, file_bytes; /* rlimits */
-	bool pty;         /* a pseudo terminal of its own on 0-2 */
+	bool pty;				    /* a pseudo terminal of its own on 0-2 */
 };
 
 struct nc_profile {
 	enum nc_mode mode;
-	bool non_public;               /* inside unrestricted: everything but the host floor */
+	bool non_public; /* inside unrestricted: everything but the host floor */
 	struct nc_destination *destinations;
 	size_t destination_count;
-	enum nc_grade required;        /* allowlist only; ADVISORY_FILTER when omitted */
+	enum nc_grade required; /* allowlist only; ADVISORY_FILTER when omitted */
 	bool required_given;
 	bool loopback_own_netns;
-	bool unix_gap_accepted;        /* "accept_gaps": ["unix_sockets"] : socket(AF_UNIX) stays allowed where nothing closes it */
+	bool unix_gap_accepted; /* "accept_gaps": ["unix_sockets"] : socket(AF_UNIX) stays allowed where nothing closes it */
 	struct nc_profile_process process;
 	struct nc_destination *plane_destinations;
 	size_t plane_destination_count;
-	char **plane_credentials;      /* names, NULL-terminated */
+	char **plane_credentials; /* names, NULL-terminated */
 	struct nc_digest digest;
 };
 

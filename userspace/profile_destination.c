@@ -15,10 +15,10 @@
 #include "host.h"
 #include "profile_parts.h"
 
-static const char *const wire_words[] = { "any", "tls", "http", NULL };
-static const uint8_t wires[] = { NC_WIRE_ANY, NC_WIRE_TLS, NC_WIRE_HTTP };
-static const char *const protocol_words[] = { "tcp", "udp", NULL };
-static const uint8_t protocols[] = { IPPROTO_TCP, IPPROTO_UDP };
+static const char *const wire_words[] = {"any", "tls", "http", NULL};
+static const uint8_t wires[] = {NC_WIRE_ANY, NC_WIRE_TLS, NC_WIRE_HTTP};
+static const char *const protocol_words[] = {"tcp", "udp", NULL};
+static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
 /* Classes that are no unicast address of any network: not even a plane's destination. */
 static bool is_never_a_destination(enum nc_address_class class, const union nc_address *address)
@@ -42,12 +42,30 @@ static bool is_never_a_destination(enum nc_address_class class, const union nc_a
 	}
 }
 
+/* The address itself, or the IPv4 address that it carries through NAT64. */
+static bool is_metadata(const union nc_address *address)
+{
+	union nc_address carried = {.bytes = {[10] = 0xff, [11] = 0xff}};
+	__u32 ip = 0;
+
+	if (nc_address_is_metadata(address))
+		return true;
+	if (nc_address_carried(address, NULL, &ip) != NC_CARRIED_IPV4)
+		return false;
+	carried.words_be[3] = NC_SWAP32(ip);
+	return nc_address_is_metadata(&carried);
+}
+
 static int check_literal(const struct nc_destination *destination, const struct nc_place *place, enum nc_owner owner, struct nc_error *reterr)
 {
 	struct nc_class class = nc_classify(&destination->address, NULL);
 	char text[NC_ADDRESS_TEXT];
 	const char *hint;
 
+	if (is_metadata(&destination->address))
+		return nc_place_error(NC_PLACE_KEY(place, "host"), reterr, "pass what the workload needs to know by its environment",
+				      "%s is a cloud's metadata service, which is refused in every mode",
+				      nc_address_text(&destination->address, text));
 	if (class.is_public || (destination->non_public && !is_never_a_destination(class.code, &destination->address)))
 		return 0;
 	if (owner == NC_OWNER_WORKLOAD)
@@ -61,29 +79,28 @@ static int check_literal(const struct nc_destination *destination, const struct 
 			      nc_class_source(class.code));
 }
 
-/* The name on the wire: TLS on 443 and HTTP on 80 unless the profile says otherwise; only for names, only over TCP. */
+/*
+ * The name on the wire: TLS on 443 and HTTP on 80 unless the profile says otherwise; only for names. Over UDP `tls` stands for "the name must be
+ * compared", which cannot be done for QUIC: the kernel refuses it with a reason of its own, and `any` opens it.
+ */
 static int parse_wire(const json_t *entry, const struct nc_place *place, struct nc_destination *destination, struct nc_error *reterr)
 {
 	size_t which = SIZE_MAX;
 	int status = nc_member_word(entry, place, "wire", false, wire_words, &which, reterr);
-	bool given = which != SIZE_MAX;
-	uint8_t fallback = destination->port == 443 ? NC_WIRE_TLS : destination->port == 80 ? NC_WIRE_HTTP : NC_WIRE_ANY;
+	bool given = which != SIZE_MAX, tcp = destination->protocol == IPPROTO_TCP;
+	uint8_t fallback = destination->port == 443 ? NC_WIRE_TLS : destination->port == 80 && tcp ? NC_WIRE_HTTP : NC_WIRE_ANY;
 
 	if (status)
 		return status;
 	destination->wire = given ? wires[which] : destination->literal ? NC_WIRE_ANY : fallback;
-	if (destination->wire == NC_WIRE_ANY)
-		return 0;
-	if (destination->literal)
-		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "leave \"wire\" out: an address literal has no name that could be compared",
+	if (destination->literal && destination->wire != NC_WIRE_ANY)
+		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr,
+				      "leave \"wire\" out: an address literal has no name that could be compared",
 				      "\"wire\": \"%s\" stands beside an address literal", wire_words[which]);
-	if (destination->protocol == IPPROTO_TCP)
-		return 0;
-	if (given)
-		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "say \"wire\": \"any\", or use TCP",
-				      "\"wire\": \"%s\" stands beside UDP, where no name can be read", wire_words[which]);
-	return nc_place_error(place, reterr, "say \"wire\": \"any\" to accept that the name is not compared, or use TCP",
-			      "UDP port %u to a name is QUIC, whose server name cannot be read", destination->port);
+	if (destination->wire == NC_WIRE_HTTP && !tcp)
+		return nc_place_error(NC_PLACE_KEY(place, "wire"), reterr, "use TCP, or say \"wire\": \"any\"",
+				      "\"wire\": \"http\" stands beside UDP, which never carries it");
+	return 0;
 }
 
 static int parse_host(const json_t *entry, const struct nc_place *place, struct nc_destination *destination, struct nc_error *reterr)
@@ -105,8 +122,8 @@ static int parse_host(const json_t *entry, const struct nc_place *place, struct 
 static int parse_entry(const json_t *entry, const struct nc_place *place, enum nc_owner owner, struct nc_destination *destination,
 		       struct nc_error *reterr)
 {
-	static const char *const workload_members[] = { "host", "port", "protocol", "wire", NULL };
-	static const char *const plane_members[] = { "host", "port", "protocol", "wire", "non_public", NULL };
+	static const char *const workload_members[] = {"host", "port", "protocol", "wire", NULL};
+	static const char *const plane_members[] = {"host", "port", "protocol", "wire", "non_public", NULL};
 	size_t protocol = 0;
 	int64_t port = 0;
 	int status;
@@ -180,7 +197,8 @@ static int refuse_duplicates(const struct nc_destination *destinations, size_t c
 			first = second;
 			second = swap;
 		}
-		return nc_place_error(NC_PLACE_INDEX(place, second), reterr, "remove one of the two", "the same host, port and protocol as entry %zu", first);
+		return nc_place_error(NC_PLACE_INDEX(place, second), reterr, "remove one of the two", "the same host, port and protocol as entry %zu",
+				      first);
 	}
 	return 0;
 }
@@ -200,7 +218,8 @@ int nc_profile_destinations(const json_t *array, const struct nc_place *place, e
 		if (!destinations)
 			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for %zu destinations", count);
 	}
-	json_array_foreach(array, i, entry) {
+	json_array_foreach(array, i, entry)
+	{
 		status = parse_entry(entry, NC_PLACE_INDEX(place, i), owner, &destinations[i], reterr);
 		if (status)
 			return status;

@@ -7,7 +7,7 @@
 #include "cleanup.h"
 #include "profile_parts.h"
 
-#define ENVIRONMENT_MAX 4096        /* variables */
+#define ENVIRONMENT_MAX 4096	     /* variables */
 #define ENVIRONMENT_BYTES_MAX 131071 /* of one "NAME=value": MAX_ARG_STRLEN of Linux, less its NUL */
 #define SIZE_LIMIT_MAX (INT64_C(1) << 50)
 
@@ -98,7 +98,8 @@ static int parse_environment(const json_t *object, const struct nc_place *place,
 	process->env = calloc(json_object_size(env) + 1, sizeof(*process->env));
 	if (!process->env)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the environment");
-	json_object_foreach(env, name, value) {
+	json_object_foreach(env, name, value)
+	{
 		if (!nc_environment_name(name))
 			return nc_place_error(NC_PLACE_KEY(here, name), reterr, "letters, digits and underscores, not first a digit",
 					      "\"%s\" is not a variable's name", nc_quote(name, strlen(name), quote));
@@ -106,7 +107,8 @@ static int parse_environment(const json_t *object, const struct nc_place *place,
 		if (status)
 			return status;
 		if (strlen(name) + 1 + strlen(text) > ENVIRONMENT_BYTES_MAX)
-			return nc_place_error(NC_PLACE_KEY(here, name), reterr, "", "a variable has at most %d bytes with its name", ENVIRONMENT_BYTES_MAX);
+			return nc_place_error(NC_PLACE_KEY(here, name), reterr, "", "a variable has at most %d bytes with its name",
+					      ENVIRONMENT_BYTES_MAX);
 		if (asprintf(&process->env[count], "%s=%s", name, text) < 0) {
 			process->env[count] = NULL;
 			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the environment");
@@ -165,7 +167,7 @@ static int parse_size(const json_t *object, const struct nc_place *place, const 
 
 static int parse_limits(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr)
 {
-	static const char *const members[] = { "pids", "memory", "cpu_percent", "open_files", "core", "file_size", NULL };
+	static const char *const members[] = {"pids", "memory", "cpu_percent", "open_files", "core", "file_size", NULL};
 	const struct nc_place *here = NC_PLACE_KEY(place, "limits");
 	json_t *limits = NULL;
 	int status = nc_member_object(object, place, "limits", false, &limits, reterr);
@@ -190,7 +192,7 @@ static int parse_limits(const json_t *object, const struct nc_place *place, stru
 
 int nc_profile_process(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr)
 {
-	static const char *const members[] = { "user", "group", "cwd", "env", "umask", "limits", "pty", NULL };
+	static const char *const members[] = {"user", "group", "cwd", "env", "umask", "limits", "pty", NULL};
 	int status = 0;
 
 	process->umask = -1;

@@ -108,8 +108,7 @@ static const struct refusal refusals[] = {
 	/* wire */
 	{ LIST("{\"host\":\"api.example\",\"port\":443,\"wire\":\"quic\"}"), "/network/destinations/0/wire", "not a known word", "any, tls, http" },
 	{ LIST("{\"host\":\"8.8.8.8\",\"port\":443,\"wire\":\"tls\"}"), "/network/destinations/0/wire", "beside an address literal", "" },
-	{ LIST("{\"host\":\"api.example\",\"port\":4433,\"protocol\":\"udp\",\"wire\":\"tls\"}"), "/network/destinations/0/wire", "beside UDP", "any" },
-	{ LIST("{\"host\":\"api.example\",\"port\":443,\"protocol\":\"udp\"}"), "/network/destinations/0", "is QUIC, whose server name cannot be read", "\"wire\": \"any\"" },
+	{ LIST("{\"host\":\"api.example\",\"port\":8080,\"protocol\":\"udp\",\"wire\":\"http\"}"), "/network/destinations/0/wire", "beside UDP", "any" },
 	/* hosts: C19, C21, P05, P08, P10, P15 and their kin */
 	{ HOST(""), "/network/destinations/0/host", "the host is empty", "" },
 	{ HOST("."), "/network/destinations/0/host", "empty label", "" },
@@ -176,7 +175,10 @@ static const struct refusal refusals[] = {
 	{ HOST("64:ff9b::8.8.8.8"), "/network/destinations/0/host", "canonical spelling", "write 64:ff9b::808:808" },
 	{ HOST("2001:4860:::8"), "/network/destinations/0/host", "not an IPv6 address", "" },
 	/* classes */
-	{ HOST("169.254.169.254"), "/network/destinations/0/host", "link_local", "public" },
+	{ HOST("169.254.169.254"), "/network/destinations/0/host", "metadata service", "" },
+	{ HOST("168.63.129.16"), "/network/destinations/0/host", "metadata service", "" },
+	{ HOST("64:ff9b::a83f:8110"), "/network/destinations/0/host", "metadata service", "" },
+	{ HOST("169.254.1.1"), "/network/destinations/0/host", "link_local", "public" },
 	{ HOST("127.0.0.1"), "/network/destinations/0/host", "127.0.0.1 is not a public address: loopback", "" },
 	{ HOST("10.0.0.5"), "/network/destinations/0/host", "private_use", "plane" },
 	{ HOST("100.64.0.1"), "/network/destinations/0/host", "shared", "" },
@@ -184,14 +186,16 @@ static const struct refusal refusals[] = {
 	{ HOST("::1"), "/network/destinations/0/host", "loopback", "" },
 	{ HOST("::"), "/network/destinations/0/host", "this_host", "" },
 	{ HOST("fe80::1"), "/network/destinations/0/host", "link_local", "" },
-	{ HOST("fd00:ec2::254"), "/network/destinations/0/host", "unique_local", "" },
+	{ HOST("fd00:ec2::254"), "/network/destinations/0/host", "metadata service", "" },
+	{ HOST("fd00::1"), "/network/destinations/0/host", "unique_local", "" },
 	{ HOST("2002:a9fe:a9fe::1"), "/network/destinations/0/host", "6to4", "" },
-	{ HOST("64:ff9b::a9fe:a9fe"), "/network/destinations/0/host", "nat64_non_public", "" },
+	{ HOST("64:ff9b::a00:5"), "/network/destinations/0/host", "nat64_non_public", "" },
 	{ HOST("2001:db8::1"), "/network/destinations/0/host", "documentation", "" },
 	/* the plane */
 	{ PLANE("{\"host\":\"10.20.0.5\",\"port\":443}"), "/plane/destinations/0/host", "private_use", "\"non_public\": true" },
 	{ PLANE("{\"host\":\"10.20.0.5\",\"port\":443,\"non_public\":false}"), "/plane/destinations/0/host", "private_use", "" },
 	{ PLANE("{\"host\":\"api.example\",\"port\":443,\"non_public\":true}"), "/plane/destinations/0/non_public", "beside a name", "" },
+	{ PLANE("{\"host\":\"169.254.169.254\",\"port\":80,\"non_public\":true}"), "/plane/destinations/0/host", "metadata service", "" },
 	{ PLANE("{\"host\":\"224.0.0.1\",\"port\":443,\"non_public\":true}"), "/plane/destinations/0/host", "multicast", "no connection" },
 	{ PLANE("{\"host\":\"0.0.0.0\",\"port\":443,\"non_public\":true}"), "/plane/destinations/0/host", "this_host", "no connection" },
 	{ PLANE("{\"host\":\"fe80::1\",\"port\":443,\"non_public\":true}"), "/plane/destinations/0/host", "link_local", "no connection" },
@@ -248,7 +252,7 @@ static const struct refusal refusals[] = {
 
 static struct nc_profile *parse(const char *text)
 {
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	struct nc_profile *profile = NULL;
 
 	if (nc_profile_parse(text, strlen(text), &profile, &error))
@@ -262,30 +266,31 @@ static void test_refusals(void **state)
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		const struct refusal *row = &refusals[i];
 		struct nc_profile *profile = NULL;
-		struct nc_error error = { 0 };
+		struct nc_error error = {0};
 
 		if (!nc_profile_parse(row->text, strlen(row->text), &profile, &error))
 			fail_msg("accepted: %s", row->text);
 		assert_null(profile);
 		if (error.code != NC_E_PROFILE_INVALID || !error.detail[0] || strchr(error.detail, '\n') ||
 		    (*row->pointer && strcmp(error.pointer, row->pointer)) || !strstr(error.detail, row->detail) || !strstr(error.hint, row->hint))
-			fail_msg("%s\n  code %d\n  pointer %s, expected %s\n  detail %s\n  expected %s\n  hint %s, expected %s", row->text, error.code,
-				 error.pointer, row->pointer, error.detail, row->detail, error.hint, row->hint);
+			fail_msg("%s\n  code %d\n  pointer %s, expected %s\n  detail %s\n  expected %s\n  hint %s, expected %s", row->text,
+				 error.code, error.pointer, row->pointer, error.detail, row->detail, error.hint, row->hint);
 	}
 }
 
 /* The document of the design, every member in use. */
 static void test_whole(void **state)
 {
-	static const char text[] = "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":["
-				   "{\"host\":\"api.example.com\",\"port\":443,\"wire\":\"tls\"},"
-				   "{\"host\":\"2001:4860::8\",\"port\":8443,\"protocol\":\"udp\"}],"
-				   "\"required_egress_certification\":\"security_boundary\"},"
-				   "\"loopback\":\"own_netns\","
-				   "\"process\":{\"user\":\"sandbox\",\"group\":1000,\"cwd\":\"/work\",\"env\":{\"LANG\":\"C.UTF-8\",\"EMPTY\":\"\"},\"umask\":\"077\","
-				   "\"limits\":{\"pids\":512,\"memory\":\"2G\",\"cpu_percent\":150,\"open_files\":256,\"core\":0,\"file_size\":\"10M\"},\"pty\":true},"
-				   "\"plane\":{\"destinations\":[{\"host\":\"10.20.0.5\",\"port\":443,\"non_public\":true}],"
-				   "\"credentials\":[\"CHECKFU_RUN_TOKEN\"]},\"accept_gaps\":[\"unix_sockets\"]}";
+	static const char text[] =
+		"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":["
+		"{\"host\":\"api.example.com\",\"port\":443,\"wire\":\"tls\"},"
+		"{\"host\":\"2001:4860::8\",\"port\":8443,\"protocol\":\"udp\"}],"
+		"\"required_egress_certification\":\"security_boundary\"},"
+		"\"loopback\":\"own_netns\","
+		"\"process\":{\"user\":\"sandbox\",\"group\":1000,\"cwd\":\"/work\",\"env\":{\"LANG\":\"C.UTF-8\",\"EMPTY\":\"\"},\"umask\":\"077\","
+		"\"limits\":{\"pids\":512,\"memory\":\"2G\",\"cpu_percent\":150,\"open_files\":256,\"core\":0,\"file_size\":\"10M\"},\"pty\":true},"
+		"\"plane\":{\"destinations\":[{\"host\":\"10.20.0.5\",\"port\":443,\"non_public\":true}],"
+		"\"credentials\":[\"CHECKFU_RUN_TOKEN\"]},\"accept_gaps\":[\"unix_sockets\"]}";
 	struct nc_profile *profile = parse(text);
 	char address[INET6_ADDRSTRLEN];
 
@@ -374,18 +379,20 @@ static void test_wire_defaults(void **state)
 		const char *entry;
 		int wire;
 	} rows[] = {
-		{ "{\"host\":\"a.example\",\"port\":443}", NC_WIRE_TLS },
-		{ "{\"host\":\"a.example\",\"port\":80}", NC_WIRE_HTTP },
-		{ "{\"host\":\"a.example\",\"port\":8443}", NC_WIRE_ANY },
-		{ "{\"host\":\"a.example\",\"port\":8443,\"wire\":\"tls\"}", NC_WIRE_TLS },
-		{ "{\"host\":\"a.example\",\"port\":443,\"wire\":\"any\"}", NC_WIRE_ANY },
-		{ "{\"host\":\"a.example\",\"port\":443,\"wire\":\"http\"}", NC_WIRE_HTTP },
-		{ "{\"host\":\"a.example\",\"port\":443,\"protocol\":\"udp\",\"wire\":\"any\"}", NC_WIRE_ANY },
-		{ "{\"host\":\"a.example\",\"port\":123,\"protocol\":\"udp\"}", NC_WIRE_ANY },
-		{ "{\"host\":\"8.8.8.8\",\"port\":443}", NC_WIRE_ANY },
-		{ "{\"host\":\"8.8.8.8\",\"port\":443,\"wire\":\"any\"}", NC_WIRE_ANY },
-		{ "{\"host\":\"8.8.8.8\",\"port\":443,\"protocol\":\"udp\"}", NC_WIRE_ANY },
-		{ "{\"host\":\"8.8.8.8\",\"port\":53}", NC_WIRE_ANY },
+		{"{\"host\":\"a.example\",\"port\":443}", NC_WIRE_TLS},
+		{"{\"host\":\"a.example\",\"port\":80}", NC_WIRE_HTTP},
+		{"{\"host\":\"a.example\",\"port\":8443}", NC_WIRE_ANY},
+		{"{\"host\":\"a.example\",\"port\":8443,\"wire\":\"tls\"}", NC_WIRE_TLS},
+		{"{\"host\":\"a.example\",\"port\":443,\"wire\":\"any\"}", NC_WIRE_ANY},
+		{"{\"host\":\"a.example\",\"port\":443,\"wire\":\"http\"}", NC_WIRE_HTTP},
+		{"{\"host\":\"a.example\",\"port\":443,\"protocol\":\"udp\",\"wire\":\"any\"}", NC_WIRE_ANY},
+		{"{\"host\":\"a.example\",\"port\":443,\"protocol\":\"udp\"}", NC_WIRE_TLS},
+		{"{\"host\":\"a.example\",\"port\":80,\"protocol\":\"udp\"}", NC_WIRE_ANY},
+		{"{\"host\":\"a.example\",\"port\":123,\"protocol\":\"udp\"}", NC_WIRE_ANY},
+		{"{\"host\":\"8.8.8.8\",\"port\":443}", NC_WIRE_ANY},
+		{"{\"host\":\"8.8.8.8\",\"port\":443,\"wire\":\"any\"}", NC_WIRE_ANY},
+		{"{\"host\":\"8.8.8.8\",\"port\":443,\"protocol\":\"udp\"}", NC_WIRE_ANY},
+		{"{\"host\":\"8.8.8.8\",\"port\":53}", NC_WIRE_ANY},
 	};
 	char text[512];
 
@@ -407,20 +414,20 @@ static void test_host_canonical(void **state)
 	static const struct {
 		const char *host, *name;
 	} rows[] = {
-		{ "API.Example.", "api.example" },
-		{ "api.example", "api.example" },
-		{ "API.EXAMPLE", "api.example" },
-		{ "XN--BCHER-KVA.Example", "xn--bcher-kva.example" },
-		{ "1.api.example", "1.api.example" },
-		{ "0x7f.1.example", "0x7f.1.example" },
-		{ "3com", "3com" },
-		{ "0xzz", "0xzz" },
-		{ "r3---sn-x.example", "r3---sn-x.example" },
-		{ "a", "a" },
-		{ "notlocalhost", "notlocalhost" },
-		{ LABEL63 ".example", LABEL63 ".example" },
-		{ NAME253, NAME253 },
-		{ NAME253 ".", NAME253 },
+		{"API.Example.", "api.example"},
+		{"api.example", "api.example"},
+		{"API.EXAMPLE", "api.example"},
+		{"XN--BCHER-KVA.Example", "xn--bcher-kva.example"},
+		{"1.api.example", "1.api.example"},
+		{"0x7f.1.example", "0x7f.1.example"},
+		{"3com", "3com"},
+		{"0xzz", "0xzz"},
+		{"r3---sn-x.example", "r3---sn-x.example"},
+		{"a", "a"},
+		{"notlocalhost", "notlocalhost"},
+		{LABEL63 ".example", LABEL63 ".example"},
+		{NAME253, NAME253},
+		{NAME253 ".", NAME253},
 	};
 	char text[512];
 
@@ -439,8 +446,8 @@ static void test_host_canonical(void **state)
 /* C07, C12: what is public stays usable, in one spelling. */
 static void test_literals(void **state)
 {
-	static const char *const rows[] = { "8.8.8.8", "192.0.0.9", "192.0.0.10", "192.0.1.1", "100.128.0.0", "2600::1", "20ff::1", "2003::1",
-					    "64:ff9b::808:808", "2001:4860:4860::8888" };
+	static const char *const rows[] = {"8.8.8.8", "192.0.0.9", "192.0.0.10", "192.0.1.1",	     "100.128.0.0",
+					   "2600::1", "20ff::1",   "2003::1",	 "64:ff9b::808:808", "2001:4860:4860::8888"};
 	char text[256], back[INET6_ADDRSTRLEN];
 
 	(void)state;
@@ -466,10 +473,11 @@ static void test_literals(void **state)
 /* Ports and protocols are part of what is the same; the plane's list is another list. */
 static void test_not_duplicates(void **state)
 {
-	struct nc_profile *profile = parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":["
-					   "{\"host\":\"8.8.8.8\",\"port\":53},{\"host\":\"8.8.8.8\",\"port\":53,\"protocol\":\"udp\"},"
-					   "{\"host\":\"8.8.8.8\",\"port\":54},{\"host\":\"8.8.4.4\",\"port\":53},{\"host\":\"a.example\",\"port\":54}]},"
-					   "\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":53}]}}");
+	struct nc_profile *profile =
+		parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":["
+		      "{\"host\":\"8.8.8.8\",\"port\":53},{\"host\":\"8.8.8.8\",\"port\":53,\"protocol\":\"udp\"},"
+		      "{\"host\":\"8.8.8.8\",\"port\":54},{\"host\":\"8.8.4.4\",\"port\":53},{\"host\":\"a.example\",\"port\":54}]},"
+		      "\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":53}]}}");
 
 	(void)state;
 	assert_int_equal(profile->destination_count, 5);
@@ -499,7 +507,7 @@ static void test_digest(void **state)
 static void test_read(void **state)
 {
 	char path[] = "/tmp/nc-test-profile-XXXXXX", *text = NULL;
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	size_t length = 0;
 	int fd = mkstemp(path);
 
@@ -532,7 +540,7 @@ static void test_read(void **state)
 static void test_truncated(void **state)
 {
 	static const char text[] = HOST("api.example");
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	struct nc_profile *profile = NULL;
 
 	(void)state;
@@ -575,9 +583,10 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_whole),	      cmocka_unit_test(test_defaults),	cmocka_unit_test(test_wire_defaults),
-		cmocka_unit_test(test_host_canonical), cmocka_unit_test(test_literals), cmocka_unit_test(test_not_duplicates), cmocka_unit_test(test_digest),
-		cmocka_unit_test(test_read),	 cmocka_unit_test(test_truncated), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_whole),	      cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_wire_defaults),  cmocka_unit_test(test_host_canonical), cmocka_unit_test(test_literals),
+		cmocka_unit_test(test_not_duplicates), cmocka_unit_test(test_digest),	      cmocka_unit_test(test_read),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

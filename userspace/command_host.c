@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* command_host.c - `host up`, `host down`, `host probe`, `host status` */
+#include <stdio.h>
+#include <string.h>
+#include "commands.h"
+#include "output.h"
+#include "revision.h"
+
+const struct argp_option nc_host_down_options[] = {
+	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live", 0},
+	{0},
+};
+
+static json_t *facts_json(const struct nc_host_facts *facts)
+{
+	json_t *document = json_object();
+
+	json_object_set_new(document, "up", json_true());
+	json_object_set_new(document, "manifest", json_string(nc_revision_manifest()));
+	json_object_set_new(document, "root", json_string(facts->root));
+	json_object_set_new(document, "slice", json_string(facts->slice));
+	json_object_set_new(document, "pins", json_string(facts->pins));
+	json_object_set_new(document, "links", json_integer(facts->links));
+	json_object_set_new(document, "instances", json_pack("{s:i, s:i}", "used", facts->instances_used, "room", facts->instances_max));
+	json_object_set_new(document, "rings", json_pack("{s:i, s:i}", "used", facts->rings_used, "room", facts->rings_max));
+	json_object_set_new(document, "entries",
+			    json_pack("{s:I, s:I, s:I}", "policy", (json_int_t)facts->policy_entries, "grants", (json_int_t)facts->grant_entries,
+				      "seen", (json_int_t)facts->seen_entries));
+	return document;
+}
+
+static json_t *programs_json(const struct nc_effective_list *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct nc_effective *program = &list->programs[i];
+		char tag[17];
+
+		for (size_t byte = 0; byte < sizeof(program->tag); byte++)
+			snprintf(tag + 2 * byte, 3, "%02x", program->tag[byte]);
+		json_array_append_new(array, json_pack("{s:s, s:s, s:I, s:b, s:s}", "hook", program->hook, "name", program->name, "id",
+						       (json_int_t)program->id, "ours", program->ours, "tag", tag));
+	}
+	return array;
+}
+
+static void print_facts(const struct nc_host_facts *facts, const struct nc_effective_list *list)
+{
+	size_t foreign = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		foreign += !list->programs[i].ours;
+	printf("up\n  root       %s\n  slice      %s\n  pins       %s\n", facts->root, facts->slice, facts->pins);
+	printf("  programs   %zu in force, verified; %zu of somebody else\n", list->count - foreign, foreign);
+	for (size_t i = 0; i < list->count; i++)
+		if (!list->programs[i].ours)
+			printf("  foreign    %s at %s (id %u)\n", list->programs[i].name, list->programs[i].hook, list->programs[i].id);
+	printf("  instances  %u of %u, %u of %u rings\n", facts->instances_used, facts->instances_max, facts->rings_used, facts->rings_max);
+	printf("  entries    policy %llu, grants %llu, seen %llu\n", (unsigned long long)facts->policy_entries,
+	       (unsigned long long)facts->grant_entries, (unsigned long long)facts->seen_entries);
+}
+
+/* Verifies and prints. `cleaned`: how many orphans were ended before; -1: nobody looked. */
+static int report(struct nc_invocation *invocation, struct nc_host *host, int cleaned, struct nc_error *reterr)
+{
+	struct nc_effective_list list = {0};
+	struct nc_host_facts facts;
+	int ret = nc_host_verify(host, -1, &list, reterr);
+
+	if (ret == 0)
+		ret = nc_host_facts(host, &facts, reterr);
+	if (ret == 0 && invocation->json) {
+		json_t *document = facts_json(&facts);
+
+		json_object_set_new(document, "programs", programs_json(&list));
+		if (cleaned >= 0)
+			json_object_set_new(document, "orphans_ended", json_integer(cleaned));
+		nc_output_json(document);
+		json_decref(document);
+	} else if (ret == 0) {
+		print_facts(&facts, &list);
+		if (cleaned > 0)
+			printf("  orphans    %d ended: their supervisors had died\n", cleaned);
+	}
+	nc_effective_free(&list);
+	return ret < 0 ? ret : NC_EXIT_YES;
+}
+
+static int print_down(const struct nc_invocation *invocation, const char *why)
+{
+	if (invocation->json)
+		puts("{\"up\": false}");
+	else
+		puts(why);
+	return NC_EXIT_NO;
+}
+
+int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_up(&options, &host, reterr);
+	if (ret == 0)
+		ret = report(invocation, host, -1, reterr);
+	nc_host_close(host);
+	return ret;
+}
+
+int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_open(&options, &host, reterr);
+	if (ret < 0 && reterr->code == NC_E_HOST_DOWN) {
+		print_down(invocation, "down (it was already)");
+		return NC_EXIT_YES;
+	}
+	if (ret < 0)
+		return ret;
+	ret = nc_host_down(host, nc_option(invocation, NC_OPTION_FORCE) != NULL, reterr);
+	nc_host_close(host);
+	if (ret < 0) {
+		if (reterr->code == NC_E_HOST_BUSY && !reterr->hint[0])
+			nc_error_hint(reterr, "`netcordon status` lists them; --force ends them");
+		return ret;
+	}
+	print_down(invocation, "down");
+	return NC_EXIT_YES;
+}
+
+int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	uint32_t cleaned = 0;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_open(&options, &host, reterr);
+	if (ret < 0 && reterr->code == NC_E_HOST_DOWN)
+		return print_down(invocation, "down (`netcordon host up` installs the programs)");
+	if (ret == 0)
+		ret = nc_host_clean_orphans(host, &cleaned, reterr);
+	if (ret == 0)
+		ret = report(invocation, host, (int)cleaned, reterr);
+	nc_host_close(host);
+	return ret;
+}
+
+static const char *closure_word(enum nc_closure_state state)
+{
+	if (state == NC_CLOSURE_IN_FORCE)
+		return "closed";
+	return state == NC_CLOSURE_ABSENT ? "absent" : "GAP";
+}
+
+/* `run` and `attach` are the same table under two facts: who starts the process. */
+struct closures {
+	const struct nc_closure *run, *attach;
+	size_t count;
+};
+
+static void print_closures_json(const struct closures *closures, size_t gaps)
+{
+	json_t *array = json_array(), *document;
+
+	for (size_t i = 0; i < closures->count; i++) {
+		const struct nc_closure *run = &closures->run[i], *attach = &closures->attach[i];
+
+		json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "path", run->path, "summary", run->summary, "state",
+						       nc_closure_state_word(run->state), "mechanism", run->mechanism, "needs", run->needs, "attach_state",
+						       nc_closure_state_word(attach->state), "attach_mechanism", attach->mechanism));
+	}
+	document = json_pack("{s:i, s:o}", "gaps", (int)gaps, "closures", array);
+	nc_output_json(document);
+	json_decref(document);
+}
+
+static int print_closures(const struct nc_invocation *invocation, const struct closures *closures, struct nc_error *reterr)
+{
+	struct nc_table *table;
+	size_t gaps = 0, attach_gaps = 0;
+	int ret;
+
+	for (size_t i = 0; i < closures->count; i++) {
+		gaps += closures->run[i].state == NC_CLOSURE_GAP;
+		attach_gaps += closures->attach[i].state == NC_CLOSURE_GAP;
+	}
+	if (invocation->json) {
+		print_closures_json(closures, gaps);
+		return gaps ? NC_EXIT_NO : NC_EXIT_YES;
+	}
+	table = nc_table_new(5);
+	nc_table_row(table, "PATH", "RUN", "ATTACH", "MECHANISM", "WHAT IT IS");
+	for (size_t i = 0; i < closures->count; i++)
+		nc_table_row(table, closures->run[i].path, closure_word(closures->run[i].state), closure_word(closures->attach[i].state),
+			     closures->run[i].mechanism, closures->run[i].summary);
+	ret = nc_table_print(table, stdout, reterr);
+	nc_table_free(table);
+	if (ret < 0)
+		return ret;
+	printf("\n%zu ways out; gaps: %zu for run, %zu for attach, where whoever starts the process has to close the rest\n", closures->count, gaps, attach_gaps);
+	return gaps ? NC_EXIT_NO : NC_EXIT_YES;
+}
+
+int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct closures closures;
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_open(&options, &host, reterr);
+	if (ret < 0 && reterr->code != NC_E_HOST_DOWN)
+		return ret;
+	*reterr = (struct nc_error){0};
+	ret = nc_closures(host, true, &closures.run, &closures.count, reterr);
+	if (ret == 0)
+		ret = nc_closures(host, false, &closures.attach, &closures.count, reterr);
+	if (ret == 0)
+		ret = print_closures(invocation, &closures, reterr);
+	nc_host_close(host);
+	return ret;
+}
