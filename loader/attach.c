@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 static int attach_error(struct nc_error *reterr, int status, enum nc_hook hook)
 {

@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <linux/magic.h>
-#include "host.h"
+#include "inside.h"
 
 #define ROOT_ID 1
 #define DEPTH_MAX 64

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <linux/membarrier.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define RESTING_NS 1000000000ull
 #define RING_GUESSES 3

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 static int place(enum nc_authority authority)
 {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define END_TIMEOUT_MS 5000
 

@@ -26,7 +26,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define STEP_MS 2000 /* how long one call of the child may take, on a slow machine */
 

@@ -18,7 +18,7 @@
 #include <linux/sock_diag.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
-#include "host.h"
+#include "inside.h"
 
 #define STATE(number) (1u << (number))
 #define SENDING (STATE(4) | STATE(9) | STATE(11)) /* TCP_FIN_WAIT1, TCP_LAST_ACK, TCP_CLOSING */

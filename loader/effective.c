@@ -12,7 +12,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define PROGRAMS_MAX 64 /* the kernel's own limit for one attach type of one cgroup (BPF_CGROUP_MAX_PROGS) */
 #define LEVELS_MAX 8

@@ -5,7 +5,7 @@
  * A ring is used by one instance after another; a record that a program of an earlier one finished late is told by its generation and skipped.
  */
 #include <bpf/libbpf.h>
-#include "host.h"
+#include "inside.h"
 
 struct nc_events {
 	struct ring_buffer *ring;

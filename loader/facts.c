@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 static int count_entry(void *context, const void *key, const void *value)
 {

@@ -12,7 +12,7 @@
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define OWN_MAX 4096
 

@@ -5,7 +5,7 @@
  * Names come from NC_HOOKS. The kinds and attach types are set from here before loading, so that they do not depend on what a version of libbpf makes of
  * a section's name. Optional means that some supported kernel does not know the attach type; whether this one does is found by loading.
  */
-#include "host.h"
+#include "inside.h"
 
 /* Added in 6.7, after the headers of some distributions that netcordon is built on. The numbers are the kernel's user ABI (linux/bpf.h). */
 #define NC_BPF_CGROUP_UNIX_CONNECT 49

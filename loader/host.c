@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include "host.h"
+#include "inside.h"
 
 #define LOCK_WAIT_MS 30000
 #define MANIFEST_PART 12

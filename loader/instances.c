@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 /* Calls `each` with the name of every folder below instances/. */
 static int each_name(struct nc_host *host, int (*each)(void *context, const char *name), void *context, struct nc_error *reterr)

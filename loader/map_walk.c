@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define WALK_BATCH 4096u
 #define WALK_BATCH_MAX (1u << 20)

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include "host.h"
+#include "inside.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71 /* since 5.14; the number is the kernel's user ABI */

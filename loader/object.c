@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include "host.h"
+#include "inside.h"
 #include "netcordon.skel.h"
 
 #define DEFAULT_INSTANCES 2048u
@@ -254,6 +254,7 @@ static int object_load(const struct nc_host_options *options, const struct sizes
 		       struct bpf_object **ret_object, struct nc_error *reterr)
 {
 	struct bpf_object *object = NULL;
+	const unsigned char lsm_acts = wanted[NC_HOOK_LSM_UNIX_STREAM];
 	size_t offset;
 	bool mutant;
 	int r = object_open(options, wanted, &object, reterr);
@@ -268,6 +269,7 @@ static int object_load(const struct nc_host_options *options, const struct sizes
 	}
 	last_warning[0] = '\0';
 	r = mutant ? rodata_set(object, "nc_checks_off", &options->checks_off, sizeof(options->checks_off)) : 0;
+	r = r ?: rodata_set(object, "nc_lsm_acts", &lsm_acts, sizeof(lsm_acts));
 	r = r ?: resize_all(object, sizes);
 	r = r ?: bpf_object__load(object);
 	if (r) {
@@ -279,13 +281,46 @@ static int object_load(const struct nc_host_options *options, const struct sizes
 	return 0;
 }
 
-static int choose_and_load(const struct nc_host_options *options, const struct sizes *sizes, struct bpf_object **ret_object, struct nc_error *reterr)
+/*
+ * Security hooks count only where they act: some kernels load and attach them and never call them. Whether one loads is asked first, because it is cheap;
+ * then each is seen to refuse a real call of a child in a scratch cgroup (closure_probe.c). All or none: they rely on each other's labels.
+ */
+static int choose_host_hooks(struct nc_host *host, const struct nc_host_options *options, bool wanted[NC_HOOK_MAX], struct nc_error *reterr)
 {
-	bool wanted[NC_HOOK_MAX] = {false};
+	struct nc_effective_list acting = { 0 };
+	bool all = true;
+	int r;
+
+	if (!takes(options, NC_HOOK_LSM_CREATE))
+		return 0;
+	r = nc_closure_probe(host->root, &acting, reterr);
+	if (r < 0)
+		return r;
+	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
+		bool found = nc_hook(hook)->where != NC_AT_HOST;
+
+		for (size_t i = 0; i < acting.count && !found; i++)
+			found = !strcmp(acting.programs[i].hook, nc_hook_name(hook)) && takes(options, hook);
+		all = all && found;
+	}
+	nc_effective_free(&acting);
+	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX && all; hook++)
+		wanted[hook] = wanted[hook] || nc_hook(hook)->where == NC_AT_HOST;
+	return 0;
+}
+
+static int choose_and_load(struct nc_host *host, const struct nc_host_options *options, const struct sizes *sizes, struct bpf_object **ret_object,
+			   struct nc_error *reterr)
+{
+	bool wanted[NC_HOOK_MAX] = { false };
 	struct bpf_object *object = NULL;
+	int r;
 
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++)
 		wanted[hook] = nc_hook(hook)->where != NC_AT_HOST;
+	r = choose_host_hooks(host, options, wanted, reterr);
+	if (r < 0)
+		return r;
 	if (!object_load(options, sizes, wanted, &object, reterr)) {
 		*ret_object = object;
 		return 0;
@@ -293,7 +328,7 @@ static int choose_and_load(const struct nc_host_options *options, const struct s
 	if (reterr->code == NC_E_OBJECT_MUTANT)
 		return reterr->status;
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
-		if (wanted[hook] && !nc_hook(hook)->required)
+		if (wanted[hook] && !nc_hook(hook)->required && nc_hook(hook)->where != NC_AT_HOST)
 			wanted[hook] = takes(options, hook);
 	}
 	return object_load(options, sizes, wanted, ret_object, reterr);
@@ -361,7 +396,7 @@ static int pin_programs(struct bpf_object *object, const char *pins, struct nc_b
 	return 0;
 }
 
-int nc_object_install(const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr)
+int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr)
 {
 	struct nc_book book = {.magic = NC_BOOK_MAGIC, .hooks = NC_HOOK_MAX};
 	struct bpf_object *object = NULL;
@@ -374,7 +409,7 @@ int nc_object_install(const char *pins, const struct nc_host_options *options, s
 		return r;
 	nc_memlock_save(&limit);
 	printed = libbpf_set_print(keep_warning);
-	r = choose_and_load(options, &sizes, &object, reterr);
+	r = choose_and_load(host, options, &sizes, &object, reterr);
 	if (!r) {
 		struct bpf_map *events = bpf_object__find_map_by_name(object, nc_map_name(NC_MAP_EVENTS));
 

@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <linux/magic.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define TREE_DEPTH_MAX 16
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define CHUNK 1024u
 #define WALK_FROM 8192u /* entries from which a walk is quicker than asking for each */

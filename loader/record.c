@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "host.h"
+#include "inside.h"
 
 #define RECORD_MAGIC "ncclaim1"
 #define RETRIES 16

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define FILLERS 16u
 

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define KEEP_KEYS 4096u /* entries up to this many are remembered, for a quick removal */
 

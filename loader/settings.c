@@ -6,7 +6,7 @@
  */
 #include <string.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 static int settings_read(struct nc_host *host, struct nc_settings *ret_settings, int *ret_fd, struct nc_error *reterr)
 {

@@ -8,7 +8,7 @@
  * fence of this file between them.
  */
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 int nc_slot_read(struct nc_claim *claim, int i, struct nc_slot *ret_slot, struct nc_error *reterr)
 {

@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 
 #define RETRIES 8
 
@@ -107,7 +107,7 @@ static int install(struct nc_host *host, const struct nc_host_options *options, 
 	int r = nc_path(fresh, reterr, "%s-new", host->pins);
 
 	r = r < 0 ? r : nc_folder_make(fresh, reterr);
-	r = r < 0 ? r : nc_object_install(fresh, options, &host->book, reterr);
+	r = r < 0 ? r : nc_object_install(host, fresh, options, &host->book, reterr);
 	if (r < 0)
 		return r;
 	if (rename(fresh, host->pins))

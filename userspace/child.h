@@ -59,12 +59,16 @@ struct nc_child_plan {
 	int64_t pids; /* RLIMIT_NPROC for the workload; -1: as inherited */
 	int stdio[3];
 	int pty;      /* slave end that becomes 0-2 and the controlling terminal; -1: none */
-	int env_fd;   /* -1: none */
+	int env_fd;         /* -1: none */
+	int credentials_fd; /* the plane's; -1: none */
 	const char *cwd;
 	mode_t umask;
 	char *const *argv;
 	char *const *env;             /* the whole environment, before env_fd */
-	char *const *forbidden_names; /* names that may not stand in what is passed (the plane's credentials); NULL-terminated, or NULL */
+	char *const *credential_names; /* of the plane; NULL-terminated, or NULL */
+	bool is_plane;                 /* only these names may come by credentials_fd; else none of them may stand in the environment at all */
+	const char *seen_by_workload;  /* is_plane: bytes in which no credential's value may stand; NULL: none */
+	size_t seen_length;
 	bool die_with_supervisor;
 };
 
@@ -113,7 +117,7 @@ void nc_child_end(struct nc_child *child);
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr);
 
 /* The two bodies. Neither returns. Descriptors are the fixed numbers below. */
-enum { NC_FD_INIT_CONTROL = 3, NC_FD_INIT_REPORT, NC_FD_COMMAND_CONTROL, NC_FD_COMMAND_REPORT, NC_FD_PTY, NC_FD_ENV, NC_FD_FREE };
+enum { NC_FD_INIT_CONTROL = 3, NC_FD_INIT_REPORT, NC_FD_COMMAND_CONTROL, NC_FD_COMMAND_REPORT, NC_FD_PTY, NC_FD_ENV, NC_FD_CREDENTIALS, NC_FD_FREE };
 _Noreturn void nc_init_main(const struct nc_child_plan *plan, bool held);
 _Noreturn void nc_command_main(const struct nc_child_plan *plan);
 /* Writes FAILED to `fd` and exits. */

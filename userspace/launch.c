@@ -47,6 +47,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 		.stdio = NC_STDIO_NONE,
 		.netns_fd = -1,
 		.own_netns_fd = -1,
+		.lock_fd = -1,
 		.edge = NC_EDGE_NONE,
 		.child = NC_CHILD_NONE,
 		.canary = NC_CANARY_NONE,

@@ -163,7 +163,7 @@ int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)
 	       compile(launch, reterr) ?:
 	       read_binding(launch, reterr) ?:
 	       check_arguments(launch, reterr) ?:
-	       nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr) ?:
+	       (launch->provider == NC_PROVIDER_ATTACH ? 0 : nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr)) ?:
 	       nc_launch_block_signals(launch, reterr) ?:
 	       open_netns(launch, reterr) ?:
 	       check_loopback(launch, reterr) ?:

@@ -108,8 +108,12 @@ static int start_edge(struct nc_launch *launch, struct nc_error *reterr)
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = nc_identity_workload(launch->profile, nc_claim_index(launch->claim), &launch->identity, reterr);
+	int r = 0;
 
+	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
+		nc_identity_own(nc_claim_index(launch->claim), NC_UID_WORKLOAD, &launch->identity);
+	else
+		r = nc_identity_workload(launch->profile, nc_claim_index(launch->claim), &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 
@@ -148,7 +152,8 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       (launch->provider == NC_PROVIDER_RUN ? make_limits(launch, reterr) : 0) ?:
 	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->effective, reterr) ?:
 	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
-	       seal_both(launch, reterr);
+	       seal_both(launch, reterr) ?:
+	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
 	/* clang-format on */
 }
 

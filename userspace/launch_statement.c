@@ -189,16 +189,6 @@ static json_t *cgroups_json(const struct nc_launch *launch)
 			 safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_PLANE)));
 }
 
-static json_t *outside_json(struct nc_launch *launch)
-{
-	json_t *words = json_array();
-	char *rest = launch->outside;
-
-	for (char *word; words && rest && *rest && (word = strsep(&rest, ","));)
-		json_array_append_new(words, json_string(word));
-	return words;
-}
-
 static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_JSON json_t *gaps = json_array();
@@ -230,7 +220,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
-	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", outside_json(launch))) ||
+	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
 	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
@@ -291,6 +281,8 @@ void nc_undo_statement(struct nc_launch *launch)
 
 	json_decref(launch->passed);
 	launch->passed = NULL;
+	json_decref(launch->left_to_others);
+	launch->left_to_others = NULL;
 	if (!launch->evidence)
 		return;
 	nc_evidence_abandon(launch->evidence);

@@ -50,6 +50,11 @@ static int write_state(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_instance_state_write(nc_claim_folder(launch->claim), &state, launch->profile_text, launch->profile_length, reterr);
 }
 
+int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
+}
+
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */
 static int hold(struct nc_launch *launch, struct nc_error *reterr)
 {
@@ -78,7 +83,7 @@ static int note_passed(struct nc_launch *launch, const struct nc_report *report,
 }
 
 /* End of file on the command's pipe, after READY, is the exec itself: the descriptor closes on it. */
-static int let_go(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_order order = { .kind = NC_ORDER_GO };
 	bool ready = false, end = false;
@@ -122,11 +127,9 @@ int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	struct nc_watch watch;
 
 	/* clang-format off */
-	return write_state(launch, reterr) ?:
-	       await_edge(launch, reterr) ?:
-	       nc_status_sealed(launch, reterr) ?:
+	return nc_launch_announce(launch, reterr) ?:
 	       hold(launch, reterr) ?:
-	       let_go(launch, reterr) ?:
+	       nc_launch_let_go(launch, reterr) ?:
 	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
 	       checkpoint_started(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);
@@ -137,6 +140,6 @@ void nc_undo_supervise(struct nc_launch *launch)
 {
 	struct nc_error ignored; /* release kills too, and reports */
 
-	if (launch->started && launch->claim)
+	if (launch->started && launch->claim && launch->provider != NC_PROVIDER_EXEC)
 		nc_claim_kill(launch->claim, launch->authority, 5000, &ignored);
 }

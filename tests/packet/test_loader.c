@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <bpf/bpf.h>
-#include "host.h"
+#include "inside.h"
 #include "world.h"
 
 /* ---- up, down ------------------------------------------------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 /*
  * world.h - a cgroup root, a runtime folder and a manifest of its own for each test, and the question what was left behind
  *
- * For tests that include cmocka and host.h first.
+ * For tests that include cmocka and inside.h first.
  */
 #ifndef NC_TEST_WORLD_H
 #define NC_TEST_WORLD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * host.h - what the files behind the door share; nobody outside loader/ includes it
+ * inside.h - what the files behind the door share; nobody outside loader/ includes it
  *
  * Where things lie:
  *   <bpffs>/netcordon/NAME/{maps,programs,links}     NAME is the first 12 of the manifest, a dash, the root cgroup's id in hex
@@ -11,8 +11,8 @@
  * The pins are made in NAME-new and moved to NAME at once, and moved to NAME-old before they are removed: a folder called NAME always holds every
  * map and program. Links may be missing from it after a crash, and `up` completes them.
  */
-#ifndef NC_HOST_H
-#define NC_HOST_H
+#ifndef NC_INSIDE_H
+#define NC_INSIDE_H
 
 #include <linux/bpf.h>
 #include "loader.h"
@@ -36,7 +36,7 @@
 #define NC_ENUM_MAP(symbol, name) NC_MAP_##symbol,
 enum nc_map { NC_MAPS(NC_ENUM_MAP) NC_MAP_COUNT };
 
-#define NC_HOST_NAME_MAX 40 /* 12 + 1 + 16 and the ending of a folder in the making, with the NUL */
+#define NC_HOST_WORD_MAX 40 /* 12 + 1 + 16 and the ending of a folder in the making, with the NUL */
 
 /* What `up` found out and every launch needs to know: kept in a file, so that a launch asks the kernel for none of it again. Program ids are
  * handed out in a circle of 2^31, so a stale one does not come to name another program. */
@@ -51,10 +51,10 @@ struct nc_book {
 };
 
 struct nc_host {
-	char name[NC_HOST_NAME_MAX];
+	char name[NC_HOST_WORD_MAX];
 	char root[NC_PATH_MAX];
 	char slice[NC_PATH_MAX];
-	char slice_name[NC_HOST_NAME_MAX];
+	char slice_name[NC_HOST_WORD_MAX];
 	char bpffs[NC_PATH_MAX];
 	char pins[NC_PATH_MAX];
 	char runtime[NC_PATH_MAX];
@@ -98,7 +98,7 @@ int nc_path(char ret_path[NC_PATH_MAX], struct nc_error *reterr, const char *for
 
 /* object.c */
 /* Loads the object and pins maps and programs below `pins`, which exists; fills *ret_book. */
-int nc_object_install(const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr);
+int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr);
 int nc_system_denied(struct nc_error *reterr, int status, const char *what); /* EPERM in words: lockdown, capabilities */
 struct rlimit;
 void nc_memlock_save(struct rlimit *ret_limit);
