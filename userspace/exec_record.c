@@ -41,7 +41,7 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 	NC_JSON json_t *record = compose(launch);
 	NC_FREE char *text = NULL;
 	NC_CLOSE int fd = -1;
-	char name[48], beside[48];
+	char name[48], beside[64];
 	size_t length;
 	int r;
 
