@@ -9,7 +9,8 @@ LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
-SYSCONFDIR ?= /etc
+DOCDIR     ?= $(PREFIX)/share/doc/netcordon
+COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 
 CC      ?= gcc
 CLANG   ?= clang
@@ -27,7 +28,7 @@ endif
 ARCH     := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
-CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B
+CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B $(shell pkg-config --cflags-only-I libnl-3.0 2>/dev/null || echo -I/usr/include/libnl3)
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARN) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover,$(HARDEN))
 LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
@@ -36,7 +37,7 @@ comma    := ,
 # Static archives: a launch is a process start, and loading a dozen shared libraries costs more than everything else that it does.
 # SHARED=1 links against the shared ones, as a distribution would.
 KERNEL_LIBS := bpf elf z nl-route-3 nl-3
-USER_LIBS   := sodium jansson seccomp
+USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
@@ -45,7 +46,8 @@ USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c,$(wildcard user
 BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
-TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(wildcard tests/native/*.c))
+ATTEMPT   := $(wildcard tests/native/attempt*.c)
+TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $B/netcordon ## build the program
@@ -97,7 +99,12 @@ $B/tests/packet/%: $B/tests/packet/%.o $(USERSPACE) $(LOADER)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-# The tools that the native ring runs inside and outside the cordon: no part of the product in them.
+# The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files.
+$B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) $(ATTEMPT) -o $@ -lutil
+
 $B/tests/native/%: tests/native/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
@@ -130,8 +137,11 @@ $B/tests/vm/%: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@ $(foreach l,bpf elf z,$(call archive,$l))
 
-tests-built: all $(UNIT) $(PACKET) $(TOOLS)
-.PHONY: tests-built
+unit-built: $(UNIT)
+packet-built: $(PACKET)
+tools-built: $(TOOLS)
+tests-built: all unit-built packet-built tools-built
+.PHONY: tests-built unit-built packet-built tools-built
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
@@ -139,6 +149,46 @@ fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 
 format: ## clang-format everything
 	$(Q)clang-format -i $(wildcard */*.[ch] tests/*/*.[ch])
+
+# ---- install ------------------------------------------------------------------------------------------------------------------------------------
+
+# The manual's tables and the completion are printed by the program that they describe.
+$B/netcordon.8: docs/netcordon.8.in $B/netcordon
+	$(say) MAN $@
+	$(Q)while IFS= read -r line; do \
+		case $$line in \
+		'.\" table: '*) $B/netcordon help --roff "$${line##*: }" || exit 1 ;; \
+		*) printf '%s\n' "$$line" ;; \
+		esac; \
+	done <$< >$@
+
+$B/netcordon.bash: $B/netcordon
+	$(say) COMPL $@
+	$(Q)$B/netcordon help --completion >$@
+
+# source:installed, mode
+INSTALLED = \
+	$B/netcordon:$(SBINDIR)/netcordon:755 \
+	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
+	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
+	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
+	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
+	README.md:$(DOCDIR)/README.md:644
+
+install: $B/netcordon $B/netcordon.8 $B/netcordon.bash ## install below PREFIX (/usr/local); DESTDIR is put before it
+	$(Q)set -e; for row in $(INSTALLED); do \
+		rest=$${row#*:}; \
+		install -D -m "$${rest##*:}" "$${row%%:*}" "$(DESTDIR)$${rest%:*}"; \
+	done
+
+uninstall: ## remove what install put there, and the folders that are netcordon's alone
+	$(Q)for row in $(INSTALLED); do \
+		rest=$${row#*:}; \
+		rm -f "$(DESTDIR)$${rest%:*}"; \
+	done
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR) $(DOCDIR); do \
+		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
+	done
 
 clean: ## remove build/
 	$(Q)rm -rf build

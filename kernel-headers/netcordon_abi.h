@@ -168,7 +168,8 @@ struct nc_slot {
 	__u8 authority;        /* enum nc_authority */
 	__u8 flags;            /* NC_SLOT_* */
 	__u8 reserved[17];
-	__u64 reserved_words[8];
+	__u64 closed_ns;       /* user space only: when the slot was last closed; it rests before it is opened again */
+	__u64 reserved_words[7];
 };
 
 /* ---- map `resolvers`: socket storage, set from user space on the resolver's own sockets ------------------------------------------------- */

@@ -44,6 +44,9 @@ struct nc_host_options {
 	size_t floor_count;
 	const struct nc_nat64_prefix *nat64;
 	size_t nat64_count;
+	const void *object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
+	size_t object_size;
+	uint64_t checks_off;
 };
 
 /* Loads, pins and attaches what is missing, then verifies as nc_host_verify does. Safe to call from many processes at once (a lock), a no-op
@@ -97,15 +100,33 @@ int nc_host_facts(struct nc_host *host, struct nc_host_facts *ret_facts, struct 
 enum nc_closure_state { NC_CLOSURE_GAP, NC_CLOSURE_IN_FORCE, NC_CLOSURE_ABSENT /* the path itself cannot be made on this kernel */ };
 
 struct nc_closure {
-	const char *path;      /* stable word: "udp_connect", "unix_pathname", "io_uring_socket" */
-	const char *summary;   /* one line for people */
-	const char *mechanism; /* what closes it here, or what would */
+	const char *path;      /* stable word: "udp_connected", "unix_pathname", "io_uring_socket" */
+	const char *summary;   /* one line for people: the way out */
+	const char *mechanism; /* what closes it here ("connect + egress"); for a gap, what would ("seccomp, or lsm_family") */
+	const char *needs;     /* what those need, in prose; "" where every supported kernel has it */
 	enum nc_closure_state state;
 };
 
-/* The closure table with what is in force on this machine, found by doing the real thing on a scratch cgroup, never by version or errno. The rows
- * live as long as the program. With an open host what that host attached counts, else what a probe of this kernel could attach. */
-int nc_closures(struct nc_host *host, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+/* What the answer is drawn from when the caller has asked the kernel already (a launch has). */
+struct nc_closure_facts {
+	const struct nc_effective_list *effective; /* what nc_host_verify found in force */
+	bool true_root;                            /* the guard stands at the hierarchy's own root */
+	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
+			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
+	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
+};
+
+/* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the
+ * library and are overwritten by the next call with the same starts_process. */
+void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count);
+/* The same with the facts found out first: what an open host attached or, with NULL, what acts on this kernel, seen by letting small programs refuse real
+ * calls of a child in a scratch cgroup (some milliseconds, root; never by version or errno of a load). */
+int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+const char *nc_closure_state_word(enum nc_closure_state state); /* "gap", "in_force", "absent" */
+
+/* Finds what acts on this kernel without a host: fills *ret_list (nc_effective_free) with hook words only. `scratch_parent`: an existing cgroup below
+ * which a scratch one is made and removed; NULL: the hierarchy's root. */
+int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_list, struct nc_error *reterr);
 
 /* ---- instances ------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -147,6 +168,8 @@ int nc_claim_seal(struct nc_claim *claim, enum nc_authority authority, const str
 int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision, struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
+/* Network-order port of the instance's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. */
+int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Network-order port of the canary on the floor; 0 takes it away. */
 int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Exact counters since the seal. */
@@ -167,8 +190,12 @@ int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_
 /* Kills, removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the folder. Goes on after an error and reports
  * the first; the claim is freed in every case. NULL is fine. */
 int nc_claim_release(struct nc_claim *claim, struct nc_error *reterr);
-/* Lets go of the handle without ending the instance (on-supervisor-death keep, attach). */
+/* Lets go of the handle without ending the instance (on-supervisor-death keep, attach), and marks it as kept when the handle was the owner's. */
 void nc_claim_abandon(struct nc_claim *claim);
+/* Marks beforehand that the instance lives on if its owner dies: it is then no orphan while its workload lives. */
+int nc_claim_keep(struct nc_claim *claim, bool keep, struct nc_error *reterr);
+/* Becomes the owner of an instance that has none: kept, or its owner died. INSTANCE_UNKNOWN; INSTANCE_EXISTS while somebody else owns it. */
+int nc_claim_adopt(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 
 struct nc_instance_row {
 	char name[NC_INSTANCE_NAME_MAX + 1];

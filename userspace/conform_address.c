@@ -155,11 +155,3 @@ void nc_pick_name(char *ret_name, size_t size)
 		label[i] = (char)('a' + bytes[i] % 26);
 	snprintf(ret_name, size, "%s.example", label);
 }
-
-void nc_address_text(const union nc_address *address, char ret_text[64])
-{
-	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-	bool v4 = !memcmp(address->bytes, mapped, sizeof(mapped));
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, address->bytes + (v4 ? 12 : 0), ret_text, 64);
-}

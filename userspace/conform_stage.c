@@ -88,7 +88,7 @@ static void look_alike(enum nc_construction construction, const char *listed, ch
 static int named_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
 	const struct nc_case *row = stage->row;
-	char inner[256];
+	char inner[254]; /* a name, as the answer holds it */
 	int r;
 
 	switch (row->construction) {

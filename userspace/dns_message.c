@@ -92,7 +92,7 @@ static uint16_t udp_size_of(const ldns_pkt *packet)
 int nc_dns_read_question(const uint8_t *bytes, size_t size, struct nc_dns_question *ret_question, enum nc_dns_rcode *ret_rcode)
 {
 	PACKET packet = NULL;
-	struct nc_dns_question question = { 0 };
+	struct nc_dns_question question = {0};
 	const ldns_rr *rr;
 
 	if (size < LDNS_HEADER_SIZE || LDNS_QR_WIRE(bytes))
@@ -109,7 +109,8 @@ int nc_dns_read_question(const uint8_t *bytes, size_t size, struct nc_dns_questi
 		return -EPROTO;
 	}
 	rr = ldns_rr_list_rr(ldns_pkt_question(packet), 0);
-	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN || name_from_rdf(ldns_rr_owner(rr), &question.name) < 0) {
+	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN ||
+	    name_from_rdf(ldns_rr_owner(rr), &question.name) < 0) {
 		*ret_rcode = NC_DNS_FORMERR;
 		return -EPROTO;
 	}
@@ -176,9 +177,9 @@ static bool answers_question(const ldns_pkt *packet, uint16_t id, const struct n
 	const ldns_rr *rr = ldns_rr_list_rr(ldns_pkt_question(packet), 0);
 	struct nc_dns_name asked;
 
-	return ldns_pkt_qr(packet) && ldns_pkt_id(packet) == id && ldns_pkt_get_opcode(packet) == LDNS_PACKET_QUERY && ldns_pkt_qdcount(packet) == 1 && rr &&
-	       ldns_rr_get_class(rr) == LDNS_RR_CLASS_IN && ldns_rr_get_type(rr) == (ldns_rr_type)type && name_from_rdf(ldns_rr_owner(rr), &asked) == 0 &&
-	       nc_dns_name_compare(&asked, name) == 0;
+	return ldns_pkt_qr(packet) && ldns_pkt_id(packet) == id && ldns_pkt_get_opcode(packet) == LDNS_PACKET_QUERY &&
+	       ldns_pkt_qdcount(packet) == 1 && rr && ldns_rr_get_class(rr) == LDNS_RR_CLASS_IN && ldns_rr_get_type(rr) == (ldns_rr_type)type &&
+	       name_from_rdf(ldns_rr_owner(rr), &asked) == 0 && nc_dns_name_compare(&asked, name) == 0;
 }
 
 static bool rr_is(const ldns_rr *rr, const struct nc_dns_name *owner, ldns_rr_type type)
@@ -263,7 +264,8 @@ static void follow(const ldns_rr_list *records, const struct nc_dns_name *name, 
 		answer->outcome = answer->aliases ? NC_DNS_CHAIN_OPEN : NC_DNS_NO_DATA;
 }
 
-int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const struct nc_dns_name *name, enum nc_dns_type type, struct nc_dns_answer *ret_answer)
+int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const struct nc_dns_name *name, enum nc_dns_type type,
+		      struct nc_dns_answer *ret_answer)
 {
 	PACKET packet = NULL;
 
@@ -344,8 +346,8 @@ static size_t records_of(const struct nc_dns_question *question, enum nc_dns_rco
 	return question->type == NC_DNS_CNAME ? 1 : answer->count;
 }
 
-static int write_with(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl, size_t records,
-		      bool cut, uint8_t *bytes, size_t size)
+static int write_with(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl,
+		      size_t records, bool cut, uint8_t *bytes, size_t size)
 {
 	PACKET packet = ldns_pkt_new();
 	int r;
@@ -372,8 +374,8 @@ static int write_with(const struct nc_dns_question *question, enum nc_dns_rcode 
 	return r < 0 ? r : packet_to_bytes(packet, bytes, size);
 }
 
-int nc_dns_write_answer(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl, size_t limit,
-			uint8_t *bytes, size_t size)
+int nc_dns_write_answer(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl,
+			size_t limit, uint8_t *bytes, size_t size)
 {
 	size_t records = records_of(question, rcode, answer);
 	size_t bound = limit < size ? limit : size;

@@ -16,12 +16,12 @@
 #include <stdint.h>
 #include "netcordon_abi.h"
 
-#define NC_DNS_NAME_WIRE_MAX 255  /* RFC 1035 2.3.4 */
-#define NC_DNS_MESSAGE_MAX 65535  /* over TCP, RFC 1035 4.2.2 */
-#define NC_DNS_ADDRESSES_MAX 256  /* of one name and type; more are left out, and said to be */
-#define NC_DNS_ALIASES_MAX 24     /* steps of one alias chain */
-#define NC_DNS_UDP_PLAIN 512      /* answer size without EDNS, RFC 1035 4.2.1 */
-#define NC_DNS_UDP_OFFERED 1232   /* what is offered upstream and at most sent to a workload by UDP: below every MTU in use */
+#define NC_DNS_NAME_WIRE_MAX 255 /* RFC 1035 2.3.4 */
+#define NC_DNS_MESSAGE_MAX 65535 /* over TCP, RFC 1035 4.2.2 */
+#define NC_DNS_ADDRESSES_MAX 256 /* of one name and type; more are left out, and said to be */
+#define NC_DNS_ALIASES_MAX 24	 /* steps of one alias chain */
+#define NC_DNS_UDP_PLAIN 512	 /* answer size without EDNS, RFC 1035 4.2.1 */
+#define NC_DNS_UDP_OFFERED 1232	 /* what is offered upstream and at most sent to a workload by UDP: below every MTU in use */
 
 enum nc_dns_type { NC_DNS_A = 1, NC_DNS_CNAME = 5, NC_DNS_AAAA = 28 };
 enum nc_dns_rcode { NC_DNS_NOERROR = 0, NC_DNS_FORMERR = 1, NC_DNS_SERVFAIL = 2, NC_DNS_NXDOMAIN = 3, NC_DNS_NOTIMP = 4 };
@@ -39,7 +39,7 @@ int nc_dns_name_compare(const struct nc_dns_name *a, const struct nc_dns_name *b
 
 struct nc_dns_question {
 	uint16_t id;
-	uint16_t type; /* any, as asked */
+	uint16_t type;	   /* any, as asked */
 	uint16_t udp_size; /* what the asker takes by UDP: 512 to 1232 */
 	bool edns;
 	struct nc_dns_name name;
@@ -54,11 +54,11 @@ int nc_dns_write_query(uint16_t id, const struct nc_dns_name *name, enum nc_dns_
 
 enum nc_dns_outcome {
 	NC_DNS_ANSWERED = 1, /* addresses, or the alias that was asked for */
-	NC_DNS_NO_DATA,      /* the name exists, or its chain ends, without such a record */
+	NC_DNS_NO_DATA,	     /* the name exists, or its chain ends, without such a record */
 	NC_DNS_NO_NAME,
-	NC_DNS_CHAIN_OPEN,   /* the reply ends in an alias whose target it does not hold: ask for `alias` */
-	NC_DNS_TRUNCATED,    /* ask again over TCP */
-	NC_DNS_FAILED        /* SERVFAIL, REFUSED, a loop, a chain too long: try another upstream */
+	NC_DNS_CHAIN_OPEN, /* the reply ends in an alias whose target it does not hold: ask for `alias` */
+	NC_DNS_TRUNCATED,  /* ask again over TCP */
+	NC_DNS_FAILED	   /* SERVFAIL, REFUSED, a loop, a chain too long: try another upstream */
 };
 
 struct nc_dns_answer {
@@ -73,11 +73,12 @@ struct nc_dns_answer {
 
 /* 0: *ret_answer is filled, the message answers exactly this question. -EBADMSG: it does not (wrong id, name, type, class, several questions, none, not a
  * reply, unreadable): ignore it and go on waiting. Only records that the alias chain from the question reaches are looked at, in the answer section. */
-int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const struct nc_dns_name *name, enum nc_dns_type type, struct nc_dns_answer *ret_answer);
+int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const struct nc_dns_name *name, enum nc_dns_type type,
+		      struct nc_dns_answer *ret_answer);
 
 /* An answer to `question`: rcode and, with NOERROR, one record for each address of the family that was asked for, or the alias. `limit` is the largest
  * size (UDP): what does not fit is left out and the message marked truncated. Returns the size, or a negative errno. */
-int nc_dns_write_answer(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl, size_t limit,
-			uint8_t *bytes, size_t size);
+int nc_dns_write_answer(const struct nc_dns_question *question, enum nc_dns_rcode rcode, const struct nc_dns_answer *answer, uint32_t ttl,
+			size_t limit, uint8_t *bytes, size_t size);
 
 #endif

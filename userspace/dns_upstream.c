@@ -30,13 +30,13 @@ struct nc_lookup {
 	enum state state;
 	int fd;
 	uint16_t id;
-	size_t server;           /* index of the server being asked */
-	uint32_t attempts;       /* used so far */
-	uint32_t ttl;            /* smallest of the aliases left behind */
+	size_t server;	   /* index of the server being asked */
+	uint32_t attempts; /* used so far */
+	uint32_t ttl;	   /* smallest of the aliases left behind */
 	unsigned int aliases;
 	uint64_t attempt_due, deadline;
-	size_t used, wanted;     /* TCP: bytes moved of `buffer`, and how many there are to be */
-	uint8_t *buffer;         /* TCP only: length prefix and message */
+	size_t used, wanted; /* TCP: bytes moved of `buffer`, and how many there are to be */
+	uint8_t *buffer;     /* TCP only: length prefix and message */
 	struct nc_dns_answer answer;
 };
 
@@ -169,7 +169,8 @@ static bool take_reply(struct nc_lookup *lookup, uint64_t now_ms)
 	return next_attempt(lookup, now_ms);
 }
 
-int nc_lookup_start(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type, uint64_t now_ms, struct nc_lookup **ret_lookup)
+int nc_lookup_start(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type, uint64_t now_ms,
+		    struct nc_lookup **ret_lookup)
 {
 	struct nc_lookup *lookup;
 
@@ -301,7 +302,7 @@ void nc_lookup_stop(struct nc_lookup *lookup)
 int nc_upstream_from_text(const char *text, struct nc_upstream *ret_upstream)
 {
 	char copy[INET6_ADDRSTRLEN + 16], *host = copy, *port = NULL, *end;
-	struct nc_upstream made = { 0 };
+	struct nc_upstream made = {0};
 	struct sockaddr_in *ipv4 = (struct sockaddr_in *)&made.address;
 	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)&made.address;
 	unsigned long number = 53;
@@ -343,7 +344,7 @@ int nc_upstream_from_text(const char *text, struct nc_upstream *ret_upstream)
 int nc_upstreams_from_resolv_conf(const char *path, struct nc_upstreams *ret_upstreams)
 {
 	NC_FCLOSE FILE *file = fopen(path, "re");
-	struct nc_upstreams found = { 0 };
+	struct nc_upstreams found = {0};
 	char line[512], server[128];
 
 	if (!file)

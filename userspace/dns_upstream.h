@@ -24,15 +24,16 @@ struct nc_upstream {
 struct nc_upstreams {
 	struct nc_upstream servers[NC_UPSTREAMS_MAX];
 	size_t count;
-	uint32_t attempt_ms; /* how long one server may take: 0 means 1500 */
-	uint32_t attempts;   /* in all: 0 means twice the number of servers, at least 3 */
+	uint32_t attempt_ms;  /* how long one server may take: 0 means 1500 */
+	uint32_t attempts;    /* in all: 0 means twice the number of servers, at least 3 */
 	uint32_t deadline_ms; /* for the whole lookup: 0 means 5000 */
 };
 
 struct nc_lookup; /* one lookup under way */
 
 /* Times are CLOCK_MONOTONIC milliseconds. 0, or a negative errno when not even the first server could be asked; then nothing is left. */
-int nc_lookup_start(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type, uint64_t now_ms, struct nc_lookup **ret_lookup);
+int nc_lookup_start(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type, uint64_t now_ms,
+		    struct nc_lookup **ret_lookup);
 int nc_lookup_fd(const struct nc_lookup *lookup);
 bool nc_lookup_wants_write(const struct nc_lookup *lookup);
 uint64_t nc_lookup_due(const struct nc_lookup *lookup); /* when nc_lookup_timeout is to be called */

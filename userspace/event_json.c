@@ -46,29 +46,17 @@ static bool is_set(const union nc_address *address)
 	return address->halves[0] || address->halves[1];
 }
 
-json_t *nc_event_json(const struct nc_event *event)
+/* What only some programs know is there when they said it. Every function returns nonzero without memory. */
+static int add_destination(json_t *record, const struct nc_event *event)
 {
-	char comm[NC_TEXT_SAFE_SIZE(sizeof(event->comm))];
-	json_t *record;
 	int r = 0;
 
-	nc_text_safe(event->comm, strnlen(event->comm, sizeof(event->comm)), comm, sizeof(comm));
-	/* "o" takes the reference, and a NULL among them fails the whole. */
-	record = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "kind", "verdict", "authority", WORD(authorities, event->authority), "decision",
-			   WORD(decisions, event->decision), "reason", WORD(reasons, event->reason), "hook", WORD(hooks, event->hook), "family",
-			   WORD(families, event->family), "protocol", WORD(protocols, event->protocol), "destination", address_text(&event->destination), "port",
-			   ntohs(event->port_be), "comm", comm);
-	if (!record)
-		return NULL;
-	r |= json_object_set_new(record, "generation", nc_json_u64(event->generation));
-	r |= json_object_set_new(record, "revision", nc_json_u64(event->revision));
-	r |= json_object_set_new(record, "time_ns", nc_json_u64(event->time_ns));
-	r |= json_object_set_new(record, "socket_cookie", nc_json_u64(event->socket_cookie));
-	r |= json_object_set_new(record, "cgroup_id", nc_json_u64(event->cgroup_id));
-	r |= json_object_set_new(record, "pid", json_integer(event->pid));
-	r |= json_object_set_new(record, "pid_ns", json_integer(event->pid_ns));
-	r |= json_object_set_new(record, "uid", json_integer(event->uid));
-	/* What only some programs know is there when they said it. */
+	/* Programs that refuse a socket, a bind or an option speak of no destination; they leave the family 0. */
+	if (event->family) {
+		r |= json_object_set_new(record, "family", WORD(families, event->family));
+		r |= json_object_set_new(record, "destination", address_text(&event->destination));
+		r |= json_object_set_new(record, "port", json_integer(ntohs(event->port_be)));
+	}
 	if (event->address_class)
 		r |= json_object_set_new(record, "address_class", WORD(classes, event->address_class));
 	if (is_set(&event->admitted) || event->admitted_port_be) {
@@ -79,6 +67,40 @@ json_t *nc_event_json(const struct nc_event *event)
 		r |= json_object_set_new(record, "name_id", json_integer(event->name_id));
 	if (event->detail)
 		r |= json_object_set_new(record, "detail", json_integer(event->detail));
+	return r;
+}
+
+static int add_task(json_t *record, const struct nc_event *event)
+{
+	char comm[NC_TEXT_SAFE_SIZE(sizeof(event->comm))];
+	int r = 0;
+
+	nc_text_safe(event->comm, strnlen(event->comm, sizeof(event->comm)), comm, sizeof(comm));
+	r |= json_object_set_new(record, "comm", json_string(comm));
+	r |= json_object_set_new(record, "pid", json_integer(event->pid));
+	r |= json_object_set_new(record, "pid_ns", json_integer(event->pid_ns));
+	r |= json_object_set_new(record, "uid", json_integer(event->uid));
+	r |= json_object_set_new(record, "cgroup_id", nc_json_u64(event->cgroup_id));
+	return r;
+}
+
+json_t *nc_event_json(const struct nc_event *event)
+{
+	json_t *record = json_object();
+	int r = record ? 0 : -1;
+
+	r |= json_object_set_new(record, "kind", json_string("verdict"));
+	r |= json_object_set_new(record, "authority", WORD(authorities, event->authority));
+	r |= json_object_set_new(record, "decision", WORD(decisions, event->decision));
+	r |= json_object_set_new(record, "reason", WORD(reasons, event->reason));
+	r |= json_object_set_new(record, "hook", WORD(hooks, event->hook));
+	r |= json_object_set_new(record, "protocol", WORD(protocols, event->protocol));
+	r |= json_object_set_new(record, "generation", nc_json_u64(event->generation));
+	r |= json_object_set_new(record, "revision", nc_json_u64(event->revision));
+	r |= json_object_set_new(record, "time_ns", nc_json_u64(event->time_ns));
+	r |= json_object_set_new(record, "socket_cookie", nc_json_u64(event->socket_cookie));
+	r |= add_task(record, event);
+	r |= add_destination(record, event);
 	if (r) {
 		json_decref(record);
 		return NULL;

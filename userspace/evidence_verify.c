@@ -26,7 +26,8 @@
 #include "folder.h"
 #include "text.h"
 
-#define ATTEMPTS 4
+#define ATTEMPTS 5
+#define CLOSING_WAIT_US 10000
 
 /* What a statement of the end or of a checkpoint vouches for. */
 struct vouch {
@@ -340,12 +341,18 @@ static int read_while_still(struct reading *reading, struct nc_error *reterr)
 	int r;
 
 	for (int attempt = 0;; attempt++) {
+		bool closing_now;
+
 		take_snapshot(reading->folder_fd, &before);
 		r = read_all(reading, reterr);
 		take_snapshot(reading->folder_fd, &after);
-		if (attempt == ATTEMPTS || memcmp(&before, &after, sizeof(before)) == 0)
+		/* Between the log's end and its closing statement lie a few syncs of a living writer. */
+		closing_now = r == 0 && reading->log.ended && !reading->closing.statement;
+		if (attempt == ATTEMPTS || (!closing_now && memcmp(&before, &after, sizeof(before)) == 0))
 			return r;
 		forget(reading);
+		if (closing_now)
+			usleep(CLOSING_WAIT_US);
 	}
 }
 

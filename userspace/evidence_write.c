@@ -165,8 +165,9 @@ static int add_time(json_t *statement, const char *name, clockid_t clock)
 	return json_object_set_new(statement, name, nc_json_u64((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec));
 }
 
-/* The caller's members, then ours: one that is in both is a mistake of the caller's. */
-static int make_statement(const struct nc_evidence *evidence, const char *domain, const json_t *members, json_t **ret_statement, struct nc_error *reterr)
+/* What every statement carries, what this one says for itself (`own` may be NULL: no memory), then the caller's: none may stand for one of ours. */
+static int make_statement(const struct nc_evidence *evidence, const char *domain, json_t *own, const json_t *members, json_t **ret_statement,
+			  struct nc_error *reterr)
 {
 	NC_JSON json_t *statement = json_copy(evidence->identity);
 	char last[NC_DIGEST_HEX];
@@ -174,7 +175,7 @@ static int make_statement(const struct nc_evidence *evidence, const char *domain
 	json_t *member;
 
 	nc_digest_hex(&evidence->last, last);
-	if (!statement || json_object_set_new(statement, "type", json_string(domain)) < 0 || json_object_set_new(statement, "version", json_integer(1)) < 0 ||
+	if (!statement || !own || json_object_update(statement, own) < 0 || json_object_set_new(statement, "type", json_string(domain)) < 0 || json_object_set_new(statement, "version", json_integer(1)) < 0 ||
 	    json_object_set_new(statement, "last", json_string(last)) < 0 || add_time(statement, "time_ns", CLOCK_REALTIME) < 0 ||
 	    add_time(statement, "boottime_ns", CLOCK_BOOTTIME) < 0)
 		return no_memory(reterr);
@@ -202,18 +203,16 @@ static int publish(struct nc_evidence *evidence, const char *name, const char *d
 
 int nc_evidence_checkpoint(struct nc_evidence *evidence, const char *what, const json_t *extra, struct nc_error *reterr)
 {
+	NC_JSON json_t *own = json_pack("{s:s, s:I, s:I}", "what", what, "number", (json_int_t)evidence->checkpoints + 1, "sequence",
+					(json_int_t)evidence->sequence);
 	NC_JSON json_t *statement = NULL;
 	int r;
 
-	r = nc_evidence_flush(evidence, reterr);
+	r = make_statement(evidence, NC_DOMAIN_CHECKPOINT, own, extra, &statement, reterr);
 	if (r == 0)
-		r = make_statement(evidence, NC_DOMAIN_CHECKPOINT, extra, &statement, reterr);
+		r = nc_evidence_flush(evidence, reterr);
 	if (r < 0)
 		return r;
-	if (json_object_set_new(statement, "what", json_string(what)) < 0 ||
-	    json_object_set_new(statement, "number", json_integer((json_int_t)evidence->checkpoints + 1)) < 0 ||
-	    json_object_set_new(statement, "sequence", json_integer((json_int_t)evidence->sequence)) < 0)
-		return no_memory(reterr);
 	r = publish(evidence, NC_EVIDENCE_CHECKPOINT, NC_DOMAIN_CHECKPOINT, statement, reterr);
 	if (r == 0)
 		evidence->checkpoints++;
@@ -234,7 +233,7 @@ static int close_log(struct nc_evidence *evidence, struct nc_error *reterr)
 int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_error *reterr)
 {
 	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *owned = evidence;
-	NC_JSON json_t *statement = NULL;
+	NC_JSON json_t *statement = NULL, *own = NULL;
 	uint64_t losses;
 	int r;
 
@@ -244,13 +243,12 @@ int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_e
 	if (!nc_json_read_u64(json_object_get(closing, "losses"), &losses))
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "a closing statement must say how many records were lost, in decimal digits");
 	r = close_log(owned, reterr);
-	if (r == 0)
-		r = make_statement(owned, NC_DOMAIN_CLOSING, closing, &statement, reterr);
 	if (r < 0)
 		return r;
-	if (json_object_set_new(statement, "count", json_integer((json_int_t)owned->sequence)) < 0 ||
-	    json_object_set_new(statement, "checkpoints", json_integer((json_int_t)owned->checkpoints)) < 0)
-		return no_memory(reterr);
+	own = json_pack("{s:I, s:I}", "count", (json_int_t)owned->sequence, "checkpoints", (json_int_t)owned->checkpoints);
+	r = make_statement(owned, NC_DOMAIN_CLOSING, own, closing, &statement, reterr);
+	if (r < 0)
+		return r;
 	return publish(owned, NC_EVIDENCE_CLOSING, NC_DOMAIN_CLOSING, statement, reterr);
 }
 

@@ -33,7 +33,7 @@ int nc_fields_begin(struct nc_fields *fields, const json_t *value, const char *p
 {
 	struct nc_fields begun = {.object = value, .pointer = pointer, .code = code};
 	const char *name;
-	json_t *member;
+	json_t *member = NULL;
 
 	if (!json_is_object(value))
 		return nc_fields_refuse(&begun, NULL, reterr, "must be an object");
@@ -58,7 +58,7 @@ static int member_of(const struct nc_fields *fields, const char *name, json_t **
 
 int nc_fields_text(const struct nc_fields *fields, const char *name, char *ret_text, size_t size, struct nc_error *reterr)
 {
-	json_t *member;
+	json_t *member = NULL;
 	int r = member_of(fields, name, &member, reterr);
 
 	if (r < 0)
@@ -73,7 +73,7 @@ int nc_fields_text(const struct nc_fields *fields, const char *name, char *ret_t
 
 int nc_fields_integer(const struct nc_fields *fields, const char *name, int64_t low, int64_t high, int64_t *ret_value, struct nc_error *reterr)
 {
-	json_t *member;
+	json_t *member = NULL;
 	int r = member_of(fields, name, &member, reterr);
 
 	if (r < 0)
@@ -86,7 +86,7 @@ int nc_fields_integer(const struct nc_fields *fields, const char *name, int64_t 
 
 int nc_fields_boolean(const struct nc_fields *fields, const char *name, bool *ret_value, struct nc_error *reterr)
 {
-	json_t *member;
+	json_t *member = NULL;
 	int r = member_of(fields, name, &member, reterr);
 
 	if (r < 0)
@@ -99,7 +99,7 @@ int nc_fields_boolean(const struct nc_fields *fields, const char *name, bool *re
 
 int nc_fields_words(const struct nc_fields *fields, const char *name, const json_t **ret_array, struct nc_error *reterr)
 {
-	json_t *member;
+	json_t *member = NULL;
 	int r = member_of(fields, name, &member, reterr);
 
 	if (r < 0)
@@ -122,7 +122,7 @@ int nc_fields_words(const struct nc_fields *fields, const char *name, const json
 
 int nc_fields_part(const struct nc_fields *fields, const char *name, json_type type, const json_t **ret_part, struct nc_error *reterr)
 {
-	json_t *member;
+	json_t *member = NULL;
 	int r = member_of(fields, name, &member, reterr);
 
 	if (r < 0)

@@ -27,24 +27,24 @@ struct nc_resolver_name {
 };
 
 enum nc_resolver_happening {
-	NC_RESOLVED = 1,         /* addresses were granted and answered */
-	NC_RESOLVER_NOT_LISTED,  /* the name is not in the policy */
-	NC_RESOLVER_NOT_PUBLIC,  /* an address was left out because it is not public */
-	NC_RESOLVER_FLOOR,       /* an address was left out because it is on the host floor */
-	NC_RESOLVER_NO_NAME,     /* the servers say that there is no such name, or no such record */
-	NC_RESOLVER_FAILED,      /* no server answered */
-	NC_RESOLVER_STALE,       /* no server answered, and the last answer was given again within its grace */
+	NC_RESOLVED = 1,	  /* addresses were granted and answered */
+	NC_RESOLVER_NOT_LISTED,	  /* the name is not in the policy */
+	NC_RESOLVER_NOT_PUBLIC,	  /* an address was left out because it is not public */
+	NC_RESOLVER_FLOOR,	  /* an address was left out because it is on the host floor */
+	NC_RESOLVER_NO_NAME,	  /* the servers say that there is no such name, or no such record */
+	NC_RESOLVER_FAILED,	  /* no server answered */
+	NC_RESOLVER_STALE,	  /* no server answered, and the last answer was given again within its grace */
 	NC_RESOLVER_GRANT_REFUSED /* the grant could not be installed: the answer was SERVFAIL */
 };
 
 struct nc_resolver_report {
 	enum nc_resolver_happening what;
 	const struct nc_dns_name *name; /* as asked */
-	uint32_t name_id;               /* 0: not listed */
+	uint32_t name_id;		/* 0: not listed */
 	uint16_t type;
 	const union nc_address *address; /* the one that was left out, or NULL */
-	uint32_t lifetime;              /* seconds, of a grant */
-	size_t count;                   /* addresses answered */
+	uint32_t lifetime;		 /* seconds, of a grant */
+	size_t count;			 /* addresses answered */
 };
 
 struct nc_resolver_options {
@@ -52,11 +52,11 @@ struct nc_resolver_options {
 	const struct nc_resolver_name *names;
 	size_t name_count;
 	struct nc_upstreams upstreams;
-	struct nc_settings settings; /* the network's NAT64 prefixes */
+	struct nc_settings settings;		/* the network's NAT64 prefixes */
 	uint32_t ttl_floor, ttl_ceiling, grace; /* seconds; 0: 30, 3600, 300 */
-	uint32_t clients_max; /* questions waiting for an upstream at once; 0: 1024 */
-	uint32_t streams_max; /* TCP connections at once; 0: 64 */
-	bool keep_non_public; /* the matrix only: leaves the filter out, so that the kernel's own check is what refuses */
+	uint32_t clients_max;			/* questions waiting for an upstream at once; 0: 1024 */
+	uint32_t streams_max;			/* TCP connections at once; 0: 64 */
+	bool keep_non_public;			/* the matrix only: leaves the filter out, so that the kernel's own check is what refuses */
 	/* Installs grants for the addresses of one name and returns 0 when they are in force, for `lifetime` seconds. */
 	int (*grant)(void *context, uint32_t name_id, const union nc_address *addresses, size_t count, uint32_t lifetime);
 	void (*report)(void *context, const struct nc_resolver_report *report);
@@ -68,7 +68,7 @@ struct nc_resolver;
 /* `names` is borrowed until close. */
 int nc_resolver_open(const struct nc_resolver_options *options, struct nc_resolver **ret_resolver, struct nc_error *reterr);
 int nc_resolver_poll_fd(const struct nc_resolver *resolver); /* an epoll descriptor: readable when nc_resolver_step has work */
-void nc_resolver_step(struct nc_resolver *resolver);         /* does what there is to do; never waits */
+void nc_resolver_step(struct nc_resolver *resolver);	     /* does what there is to do; never waits */
 void nc_resolver_close(struct nc_resolver *resolver);
 
 #endif

@@ -25,12 +25,12 @@ struct nc_resolver_entry {
 	const struct nc_resolver_name *name;
 	enum nc_dns_type type;
 	struct nc_lookup *lookup; /* ASKING */
-	int watched_fd;           /* the lookup's descriptor as epoll knows it, -1: none */
+	int watched_fd;		  /* the lookup's descriptor as epoll knows it, -1: none */
 	struct nc_resolver_client *clients;
 	bool known;
-	bool failed;          /* the last lookup failed: not asked again before retry_ms */
+	bool failed; /* the last lookup failed: not asked again before retry_ms */
 	uint64_t retry_ms;
-	uint64_t expires_ms;  /* CLOCK_MONOTONIC */
+	uint64_t expires_ms; /* CLOCK_MONOTONIC */
 	enum nc_dns_outcome outcome;
 	size_t count;
 	union nc_address *addresses;

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * instances.c - all instances of a host: telling them, counting what is theirs, ending those that nobody owns
+ *
+ * What is found without a record is an orphan too, but only if it was there before the records were read and is still there after: whoever makes something
+ * writes its record first, and removes it before its record.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <bpf/bpf.h>
+#include "inside.h"
+
+/* Calls `each` with the name of every folder below instances/. */
+static int each_name(struct nc_host *host, int (*each)(void *context, const char *name), void *context, struct nc_error *reterr)
+{
+	int fd = openat(host->folder_fd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return r == -ENOENT ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, r, "open %s/instances", host->folder);
+	}
+	while (!r && (entry = readdir(dir))) {
+		if (entry->d_name[0] != '.')
+			r = each(context, entry->d_name);
+	}
+	closedir(dir);
+	return r;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------------------------------------------------ */
+
+struct tally_row {
+	uint64_t generation;
+	uint64_t revision;
+	uint64_t present;
+};
+
+struct tally {
+	struct tally_row *rows; /* sorted by generation */
+	size_t count, capacity;
+};
+
+static int by_generation(const void *a, const void *b)
+{
+	const struct tally_row *x = a, *y = b;
+
+	return x->generation < y->generation ? -1 : x->generation > y->generation;
+}
+
+static int tally_entry(void *context, const void *key, const void *value)
+{
+	struct tally *tally = context;
+	struct nc_policy_key k;
+	struct tally_row *row;
+
+	(void)value;
+	memcpy(&k, key, sizeof(k));
+	row = bsearch(&(struct tally_row){.generation = k.generation}, tally->rows, tally->count, sizeof(*row), by_generation);
+	if (row && row->revision == k.revision)
+		row->present++;
+	return 0;
+}
+
+static int tally_claim(void *context, const void *key, const void *value)
+{
+	struct tally *tally = context;
+	uint32_t index;
+
+	memcpy(&index, key, sizeof(index));
+	if (index & NC_RING_KEY)
+		return 0;
+	if (tally->count == tally->capacity) {
+		size_t capacity = tally->capacity ? 2 * tally->capacity : 64;
+		struct tally_row *rows = realloc(tally->rows, capacity * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		tally->rows = rows;
+		tally->capacity = capacity;
+	}
+	tally->rows[tally->count++] = (struct tally_row){.revision = index}; /* the slot's revision comes later */
+	memcpy(&tally->rows[tally->count - 1].generation, value, sizeof(uint64_t));
+	return 0;
+}
+
+/* Counts, in one walk of the authority's policy map, the entries of each claimed generation's current revision. */
+static int tally_authority(struct nc_host *host, int i, struct tally *tally, struct nc_error *reterr)
+{
+	int claims_fd, slots_fd, policy_fd;
+	int r = nc_host_map(host, NC_MAP_CLAIMS, &claims_fd, reterr);
+
+	r = r < 0 ? r : nc_host_map(host, NC_MAP_AUTHORITIES, &slots_fd, reterr);
+	r = r < 0 ? r : nc_host_map(host, i ? NC_MAP_PLANE_POLICY : NC_MAP_WORKLOAD_POLICY, &policy_fd, reterr);
+	r = r < 0 ? r : nc_map_walk(claims_fd, sizeof(uint32_t), sizeof(uint64_t), tally_claim, tally, reterr);
+	for (size_t row = 0; row < tally->count && r >= 0; row++) {
+		uint32_t slot = 2 * (uint32_t)tally->rows[row].revision + (uint32_t)i;
+		struct nc_slot found;
+
+		r = bpf_map_lookup_elem(slots_fd, &slot, &found);
+		if (r)
+			return nc_error_sys(reterr, NC_E_SYSTEM, r, "read slot %u", slot);
+		tally->rows[row].revision = found.generation == tally->rows[row].generation ? found.revision : 0;
+	}
+	if (r < 0)
+		return r;
+	if (tally->count)
+		qsort(tally->rows, tally->count, sizeof(*tally->rows), by_generation);
+	r = tally->count ? nc_map_walk(policy_fd, sizeof(struct nc_policy_key), sizeof(struct nc_policy_value), tally_entry, tally, reterr) : 0;
+	return r < 0 ? r : 0;
+}
+
+struct telling {
+	struct nc_host *host;
+	struct tally tallies[2];
+	int (*each)(void *context, const struct nc_instance_row *row);
+	void *context;
+	struct nc_error *reterr;
+};
+
+static void read_counters(struct nc_host *host, uint32_t index, struct nc_counters counters[2])
+{
+	struct nc_error ignored;
+	int fd;
+
+	if (nc_host_map(host, NC_MAP_COUNTERS, &fd, &ignored) < 0)
+		return;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t slot = 2 * index + i;
+
+		bpf_map_lookup_elem(fd, &slot, &counters[i]);
+	}
+}
+
+static int tell_one(void *context, const char *name)
+{
+	struct telling *telling = context;
+	struct nc_instance_row row = {.index = NC_INDEX_NONE};
+	struct nc_record record;
+	struct nc_error ignored;
+	NC_CLOSE int fd = -1;
+	NC_CLOSE int cgroup_fd = -1;
+
+	if (nc_record_open(telling->host, name, &fd, &ignored) < 0 || nc_record_read(fd, &record, &ignored) < 0 || !record.generation)
+		return 0; /* comes or goes at this moment */
+	snprintf(row.name, sizeof(row.name), "%.*s", NC_INSTANCE_NAME_MAX, name);
+	if (nc_path(row.folder, telling->reterr, "%s/instances/%s", telling->host->folder, name) < 0)
+		return telling->reterr->status;
+	memcpy(row.cgroup, record.cgroup[0], sizeof(row.cgroup));
+	row.generation = record.generation;
+	row.index = record.index;
+	row.kept = record.kept;
+	row.mode = record.mode;
+	if (nc_record_held(fd, &row.owner_lives, telling->reterr) < 0)
+		return telling->reterr->status;
+	if (row.cgroup[0])
+		cgroup_fd = open(row.cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup_fd >= 0)
+		nc_cgroup_is_populated(cgroup_fd, &row.populated, &ignored);
+	for (int i = 0; i < 2; i++) {
+		struct tally *tally = &telling->tallies[i];
+		struct tally_row *found = tally->count ? bsearch(&(struct tally_row){.generation = record.generation}, tally->rows, tally->count,
+								 sizeof(*tally->rows), by_generation)
+						       : NULL;
+
+		row.intended[i] = record.intended[i];
+		row.present[i] = found ? found->present : 0;
+	}
+	if (row.index != NC_INDEX_NONE)
+		read_counters(telling->host, row.index, row.counters);
+	return telling->each(telling->context, &row) ? 1 : 0;
+}
+
+int nc_instances(struct nc_host *host, int (*each)(void *context, const struct nc_instance_row *row), void *context, struct nc_error *reterr)
+{
+	struct telling telling = {.host = host, .each = each, .context = context, .reterr = reterr};
+	int r = tally_authority(host, 0, &telling.tallies[0], reterr);
+
+	r = r < 0 ? r : tally_authority(host, 1, &telling.tallies[1], reterr);
+	r = r < 0 ? r : each_name(host, tell_one, &telling, reterr);
+	free(telling.tallies[0].rows);
+	free(telling.tallies[1].rows);
+	return r < 0 ? r : 0;
+}
+
+/* ---- ending what nobody owns --------------------------------------------------------------------------------------------------------------- */
+
+struct cleaning {
+	struct nc_host *host;
+	bool all; /* owned and kept ones too */
+	uint32_t cleaned;
+	struct nc_error *reterr;
+	int status;
+};
+
+static void remember_error(struct cleaning *cleaning, int status, const struct nc_error *error)
+{
+	if (status >= 0 || cleaning->status < 0)
+		return;
+	cleaning->status = status;
+	*cleaning->reterr = *error;
+}
+
+/* Does the record speak of an instance that was kept on purpose and still has something to keep? */
+static bool keep(const struct nc_record *record)
+{
+	NC_CLOSE int fd = record->kept && record->cgroup[0][0] ? open(record->cgroup[0], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	struct nc_error ignored;
+	bool populated = false;
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) || status.st_ino != record->cgroup_id[0])
+		return false;
+	if (record->cgroup_kind[0] == NC_CGROUP_TAKEN) /* it is somebody else's, who may fill it again */
+		return true;
+	return nc_cgroup_is_populated(fd, &populated, &ignored) < 0 || populated;
+}
+
+static int clean_one(void *context, const char *name)
+{
+	struct cleaning *cleaning = context;
+	struct nc_record record = {0};
+	struct nc_error error;
+	bool held = false;
+	int fd = -1;
+	int r = nc_record_open(cleaning->host, name, &fd, &error);
+
+	if (r >= 0)
+		r = nc_record_held(fd, &held, &error);
+	if (r >= 0)
+		nc_record_read(fd, &record, &error);
+	nc_cleanup_close(&fd);
+	if (!cleaning->all && (held || keep(&record)))
+		return 0;
+	if (held) {
+		r = nc_record_open(cleaning->host, name, &fd, &error);
+	} else {
+		r = nc_record_lock(cleaning->host, name, &fd, &error);
+		if (r < 0 && error.code == NC_E_INSTANCE_EXISTS)
+			return 0; /* somebody else was quicker */
+	}
+	r = r < 0 ? r : nc_claim_recover(cleaning->host, name, fd, &error);
+	remember_error(cleaning, r, &error);
+	if (r >= 0)
+		cleaning->cleaned++;
+	return 0;
+}
+
+struct strays {
+	uint32_t keys[256];
+	uint64_t generations[256];
+	char cgroups[256][48];
+	size_t claims_count, cgroups_count;
+};
+
+static int stray_claim(void *context, const void *key, const void *value)
+{
+	struct strays *strays = context;
+
+	if (strays->claims_count == sizeof(strays->keys) / sizeof(strays->keys[0]))
+		return 1;
+	memcpy(&strays->keys[strays->claims_count], key, sizeof(uint32_t));
+	memcpy(&strays->generations[strays->claims_count++], value, sizeof(uint64_t));
+	return 0;
+}
+
+static void stray_cgroups(struct nc_host *host, struct strays *strays)
+{
+	int fd = openat(host->slice_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) && strays->cgroups_count < 256) {
+		if (entry->d_type == DT_DIR && strlen(entry->d_name) == 32)
+			snprintf(strays->cgroups[strays->cgroups_count++], 48, "%s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+}
+
+/* Crosses out what some record speaks of. */
+struct crossing {
+	struct nc_host *host;
+	struct strays *strays;
+};
+
+static int cross_out(void *context, const char *name)
+{
+	struct crossing *crossing = context;
+	struct strays *strays = crossing->strays;
+	struct nc_record record;
+	struct nc_error ignored;
+	NC_CLOSE int fd = -1;
+
+	if (nc_record_open(crossing->host, name, &fd, &ignored) < 0 || nc_record_read(fd, &record, &ignored) < 0 || !record.generation)
+		return 0;
+	for (size_t i = 0; i < strays->claims_count; i++) {
+		if (strays->generations[i] == record.generation)
+			strays->generations[i] = 0;
+	}
+	for (size_t i = 0; i < strays->cgroups_count; i++) {
+		for (int a = 0; a < 2; a++) {
+			const char *last = strrchr(record.cgroup[a], '/');
+
+			if (last && !strcmp(last + 1, strays->cgroups[i]))
+				strays->cgroups[i][0] = '\0';
+		}
+	}
+	return 0;
+}
+
+/* What no record speaks of: only when a runtime folder was wiped by hand. */
+static int clean_strays(struct nc_host *host, uint32_t *cleaned, struct nc_error *reterr)
+{
+	NC_FREE struct strays *strays = calloc(1, sizeof(*strays));
+	struct crossing crossing = {.host = host, .strays = strays};
+	int claims_fd, r;
+
+	if (!strays)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "look for orphans");
+	r = nc_host_map(host, NC_MAP_CLAIMS, &claims_fd, reterr);
+	r = r < 0 ? r : nc_map_walk(claims_fd, sizeof(uint32_t), sizeof(uint64_t), stray_claim, strays, reterr);
+	stray_cgroups(host, strays);
+	r = r < 0 ? r : each_name(host, cross_out, &crossing, reterr);
+	for (size_t i = 0; i < strays->cgroups_count && r >= 0; i++) {
+		NC_CLOSE int fd = -1;
+
+		if (!strays->cgroups[i][0])
+			continue;
+		fd = openat(host->slice_fd, strays->cgroups[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		r = nc_cgroup_end(fd, 5000, reterr);
+		r = r < 0 ? r : nc_cgroup_remove(host->slice_fd, strays->cgroups[i], reterr);
+	}
+	/* indexes before rings: a slot is closed before its index is free */
+	for (size_t i = 0; i < 2 * strays->claims_count && r >= 0; i++) {
+		size_t stray = i % strays->claims_count;
+		bool is_ring = strays->keys[stray] & NC_RING_KEY;
+
+		if (!strays->generations[stray] || is_ring != (i >= strays->claims_count))
+			continue;
+		r = nc_claim_end_stray(host, strays->generations[stray], is_ring ? NC_INDEX_NONE : strays->keys[stray], reterr);
+		*cleaned += r >= 0 && !is_ring;
+	}
+	return r;
+}
+
+static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct nc_error *reterr)
+{
+	struct cleaning cleaning = {.host = host, .all = all, .reterr = reterr};
+	struct nc_error error;
+	int r = each_name(host, clean_one, &cleaning, &error);
+
+	remember_error(&cleaning, r, &error);
+	remember_error(&cleaning, clean_strays(host, &cleaning.cleaned, &error), &error);
+	*ret_cleaned = cleaning.cleaned;
+	return cleaning.status;
+}
+
+int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr)
+{
+	return clean(host, false, ret_cleaned, reterr);
+}
+
+int nc_host_end_all(struct nc_host *host, struct nc_error *reterr)
+{
+	uint32_t cleaned;
+
+	return clean(host, true, &cleaned, reterr);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * record.c - an instance's claim file: its owner's lock, and what must be known to end the instance when the owner is dead
+ *
+ * The lock is an open file description lock: it goes when the last copy of the descriptor goes, however the process ends. (A child that lives on without
+ * exec must close its copy, or the instance counts as owned by it.) What a step is about to make is written down before it is made, so that nothing is
+ * ever there that no record speaks of. The record is one write into a file on tmpfs; the claim file is the last to go from the folder.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "inside.h"
+
+#define RECORD_MAGIC "ncclaim1"
+#define RETRIES 16
+
+static bool lower_or_digit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+int nc_instance_name_check(const char *name, struct nc_error *reterr)
+{
+	size_t length = name ? strnlen(name, NC_INSTANCE_NAME_MAX + 1) : 0;
+	bool good = length && length <= NC_INSTANCE_NAME_MAX && lower_or_digit(name[0]);
+
+	for (size_t i = 0; i < length && good; i++)
+		good = lower_or_digit(name[i]) || strchr("._-", name[i]);
+	if (good)
+		return 0;
+	nc_error_set(reterr, NC_E_INSTANCE_INVALID, -EINVAL, "not a name for an instance: \"%.64s\"", name ?: "");
+	return nc_error_hint(reterr, "1 to %d of a-z 0-9 . _ -, the first a letter or a digit", NC_INSTANCE_NAME_MAX);
+}
+
+static void claim_file(char ret_path[NC_INSTANCE_NAME_MAX + 32], const char *name)
+{
+	snprintf(ret_path, NC_INSTANCE_NAME_MAX + 32, "instances/%s/claim", name);
+}
+
+static int folder_make(struct nc_host *host, const char *name, struct nc_error *reterr)
+{
+	char folder[NC_INSTANCE_NAME_MAX + 32];
+
+	snprintf(folder, sizeof(folder), "instances/%s", name);
+	if (!mkdirat(host->folder_fd, folder, 0700) || errno == EEXIST)
+		return 0;
+	if (errno == ENOENT && (!mkdirat(host->folder_fd, "instances", 0700) || errno == EEXIST) &&
+	    (!mkdirat(host->folder_fd, folder, 0700) || errno == EEXIST))
+		return 0;
+	return nc_error_sys(reterr, errno == ENOENT ? NC_E_HOST_DOWN : NC_E_SYSTEM, -errno, "make the folder %s/%s", host->folder, folder);
+}
+
+int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr)
+{
+	char path[NC_INSTANCE_NAME_MAX + 32];
+	struct stat status;
+
+	claim_file(path, name);
+	for (int i = 0; i < RETRIES; i++) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		NC_CLOSE int fd = -1;
+		int r = folder_make(host, name, reterr);
+
+		if (r < 0)
+			return r;
+		fd = openat(host->folder_fd, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0 && errno == ENOENT)
+			continue; /* the folder went between the two calls */
+		if (fd < 0)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s/%s", host->folder, path);
+		if (fcntl(fd, F_OFD_SETLK, &lock)) {
+			if (errno != EAGAIN && errno != EACCES)
+				return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "lock %s/%s", host->folder, path);
+			nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EEXIST, "an instance named %s lives", name);
+			return nc_error_hint(reterr, "choose another name, or end it: netcordon stop %s", name);
+		}
+		if (fstat(fd, &status))
+			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at %s/%s", host->folder, path);
+		if (!status.st_nlink)
+			continue; /* its owner removed it just before we had the lock */
+		*ret_fd = NC_TAKE_FD(fd);
+		return 0;
+	}
+	return nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EBUSY, "the name %s comes and goes too quickly", name);
+}
+
+int nc_record_open(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr)
+{
+	char path[NC_INSTANCE_NAME_MAX + 32];
+	int fd;
+
+	claim_file(path, name);
+	fd = openat(host->folder_fd, path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "there is no instance named %s", name);
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s/%s", host->folder, path);
+	*ret_fd = fd;
+	return 0;
+}
+
+int nc_record_read(int fd, struct nc_record *ret_record, struct nc_error *reterr)
+{
+	struct nc_record record = {0};
+	ssize_t got = pread(fd, &record, sizeof(record), 0);
+
+	if (got < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read a claim");
+	if (!got) {
+		*ret_record = (struct nc_record){.index = NC_INDEX_NONE, .ring = NC_INDEX_NONE};
+		return 0;
+	}
+	if (got != sizeof(record) || memcmp(record.magic, RECORD_MAGIC, sizeof(record.magic)))
+		return nc_error_set(reterr, NC_E_SYSTEM, -EBADMSG, "a claim file is not whole");
+	record.cgroup[0][NC_PATH_MAX - 1] = record.cgroup[1][NC_PATH_MAX - 1] = '\0';
+	*ret_record = record;
+	return 0;
+}
+
+int nc_record_write(int fd, const struct nc_record *record, struct nc_error *reterr)
+{
+	struct nc_record whole = *record;
+	ssize_t put;
+
+	memcpy(whole.magic, RECORD_MAGIC, sizeof(whole.magic));
+	put = pwrite(fd, &whole, sizeof(whole), 0);
+	if (put == sizeof(whole))
+		return 0;
+	return nc_error_sys(reterr, NC_E_SYSTEM, put < 0 ? -errno : -ENOSPC, "write a claim");
+}
+
+int nc_record_held(int fd, bool *ret_held, struct nc_error *reterr)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_OFD_GETLK, &lock))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask for a claim's lock");
+	*ret_held = lock.l_type != F_UNLCK;
+	return 0;
+}
+
+int nc_record_drop(struct nc_host *host, const char *name, struct nc_error *reterr)
+{
+	char path[NC_PATH_MAX], file[NC_INSTANCE_NAME_MAX + 32];
+	struct dirent *entry;
+	DIR *dir;
+	int r = nc_path(path, reterr, "%s/instances/%s", host->folder, name);
+
+	if (r < 0)
+		return r;
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
+	while ((entry = readdir(dir)) && r >= 0) {
+		char inside[NC_PATH_MAX];
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || !strcmp(entry->d_name, "claim"))
+			continue;
+		if (!unlinkat(dirfd(dir), entry->d_name, 0) || errno == ENOENT)
+			continue;
+		r = nc_path(inside, reterr, "%s/%s", path, entry->d_name);
+		r = r < 0 ? r : nc_tree_remove(inside, reterr);
+	}
+	closedir(dir);
+	if (r < 0)
+		return r;
+	claim_file(file, name);
+	if (unlinkat(host->folder_fd, file, 0) && errno != ENOENT)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "remove %s/%s", host->folder, file);
+	if (rmdir(path) && errno != ENOENT && errno != ENOTEMPTY) /* not empty: the name's next owner is already there */
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "remove %s", path);
+	return 0;
+}

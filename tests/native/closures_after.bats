@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# closures_after.bats - what changes after the verdict: rewritten destinations, other people's programs, sockets that outlive their place
+
+load helpers
+
+setup_file() {
+	world_up
+	world_listen
+	base_profile
+	attach_up
+}
+
+teardown() {
+	in_wl nft flush ruleset 2>/dev/null || true
+	[ -z "${FOREIGN-}" ] || { kill "$FOREIGN" 2>/dev/null; wait "$FOREIGN" 2>/dev/null || true; FOREIGN=; }
+}
+
+teardown_file() { world_down; }
+
+# foreign CGROUP WHAT...: somebody else's program, until the test ends
+foreign() {
+	: >"$WORLD/foreign.out"
+	"$tools/foreign" "$@" >"$WORLD/foreign.out" 2>&1 3>&- &
+	FOREIGN=$!
+	eventually 30 "grep -q attached $WORLD/foreign.out" || { cat "$WORLD/foreign.out" >&2; return 1; }
+}
+
+rewrite() { # rewrite TABLE-FAMILY FROM TO
+	in_wl nft -f - <<-END
+		table $1 rewriting {
+			chain out {
+				type nat hook output priority -100;
+				$1 daddr $2 tcp dport 443 dnat to $3
+				$1 daddr $2 udp dport 443 dnat to $3
+			}
+		}
+	END
+}
+
+@test "netfilter rewrites the listed destination to a private one: the packet does not leave (H21)" {
+	local who
+	rewrite ip $PUB_A $PRIV
+	mark
+	try attempt_user tcp $PUB_A 443
+	through
+	reached $PRIV 443
+	mark
+	try attempt_user udp-sendto $PUB_A 443
+	through
+	reached $PRIV 443
+	for who in user root attached; do
+		mark
+		as $who tcp $PUB_A 443
+		refused ETIMEDOUT connect
+		nothing_reached $PRIV
+		refusal packet_destination
+		event '.reason=="packet_destination" and .destination=="'$PRIV'" and .admitted=="'$PUB_A'"'
+		mark
+		as $who udp-sendto $PUB_A 443
+		refused EPERM sendto
+		nothing_reached $PRIV
+		as $who udp-connect-send $PUB_A 443
+		refused EPERM send
+		nothing_reached $PRIV
+	done
+}
+
+@test "the same over IPv6" {
+	local who
+	rewrite ip6 $PUB6_A $PUB6_B
+	mark
+	try attempt_user tcp $PUB6_A 443
+	through
+	reached $PUB6_B 443
+	for who in user root attached; do
+		mark
+		as $who tcp $PUB6_A 443
+		refused ETIMEDOUT connect
+		as $who udp-sendto $PUB6_A 443
+		refused EPERM sendto
+		nothing_reached $PUB6_B
+	done
+}
+
+@test "a launch names a foreign program in force above it, and does not start" {
+	foreign "$ROOT" rewrite $PRIV 443
+	run cordon "$tools/attempt" tcp $PUB_A 443
+	[ "$status" -eq 125 ]
+	[[ "$output" == *somebody_else* ]] || { echo "$output" >&2; return 1; }
+	[[ "$output" != *'"verb"'* ]]
+}
+
+@test "a foreign program that comes later and rewrites: the packet sees the real address, and evidence shows both (H21)" {
+	foreign "$ROOT" rewrite $PRIV 443
+	mark
+	as attached tcp $PUB_A 443
+	refused ETIMEDOUT connect
+	nothing_reached $PRIV
+	eventually 30 "event '.reason==\"packet_destination\" and .destination==\"$PRIV\"' 2>/dev/null"
+}
+
+@test "a foreign program that comes later and cancels the refusal: the packet was never admitted" {
+	foreign "$ROOT" cancel
+	mark
+	as attached tcp $PUB_B 443
+	refused
+	nothing_reached $PUB_B
+	mark
+	as attached udp-connect-send $PUB_B 443
+	refused EPERM
+	nothing_reached $PUB_B
+}
+
+@test "a foreign program that cancels the refusal of sendmsg: the packet is judged for itself" {
+	foreign "$ROOT" cancel-sendmsg
+	mark
+	as attached udp-sendto $PUB_B 443
+	refused EPERM
+	nothing_reached $PUB_B
+}
+
+@test "a foreign program inside, below the cordon, that allows everything changes nothing" {
+	mkdir -p "$ROOT/attached/below"
+	foreign "$ROOT/attached/below" cancel
+	mark
+	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/below" /run/netns/"$WL" "$tools/attempt" tcp $PUB_B 443
+	[ "$status" -ne 0 ]
+	nothing_reached $PUB_B
+}
+
+# moved SCRIPT: python3 that starts in $ROOT/elsewhere, outside every instance; move(GROUP) moves it
+moved() {
+	mkdir -p "$ROOT/elsewhere"
+	run timeout 30 sh -c 'echo 0 >"$0/elsewhere/cgroup.procs" && exec nsenter --net="$1" python3 -c "$2"' "$ROOT" /run/netns/"$WL" "
+import os, socket, errno
+root = '$ROOT'
+def move(group):
+    open(root + '/' + group + '/cgroup.procs', 'w').write('0')
+def word(call):
+    try:
+        call()
+        return 'ok'
+    except OSError as error:
+        return errno.errorcode.get(error.errno, str(error))
+def tcp():
+    s = socket.socket(); s.settimeout(1); return s
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1); return s
+$1"
+	[ "$status" -eq 0 ] || { echo "$output" >&2; return 1; }
+}
+
+@test "unconnected sockets that were made outside, used inside: the guard refuses them, listed destination or not" {
+	mark
+	moved "
+t, u, t2 = tcp(), udp(), tcp()
+print(word(lambda: t2.connect(('$PUB_B', 443))))
+move('attached')
+print(word(lambda: t.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))), word(lambda: u.connect(('$PUB_B', 443))))
+print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))))"
+	[ "$output" = "ok
+EPERM EPERM EPERM
+EPERM EPERM" ] || { echo "$output" >&2; return 1; }
+	eventually 30 "EVIDENCE=$WORLD/attached refusal socket_unlabelled 2>/dev/null"
+}
+
+@test "a connected socket from before the move is a gap of attach, and the statement names it" {
+	jq -e '[.. | objects | select(.path? == "connected_socket_from_outside")] | length > 0 and all(.state == "gap")' "$WORLD/attached/launch.json" ||
+		jq -e '.gaps | index("connected_socket_from_outside")' "$WORLD/attached/launch.json"
+}
+
+@test "a socket made inside, used outside: the label's own cgroup is where it may be used" {
+	mark
+	moved "
+move('attached')
+t, u = tcp(), udp()
+move('elsewhere')
+print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
+	[ "$output" = "EPERM EPERM EPERM" ]
+	nothing_reached $PUB_A
+	nothing_reached $PUB_B
+	EVIDENCE=$WORLD/attached
+	eventually 30 "refusal authority_mismatch 2>/dev/null"
+}
+
+@test "a connected socket that outlives its child cgroup: the programs still run for it" {
+	mark
+	moved "
+os.mkdir(root + '/attached/short')
+move('attached/short')
+u = udp()
+u.connect(('$PUB_A', 443))
+move('attached')
+os.rmdir(root + '/attached/short')
+print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
+	[ "$output" = "ok EPERM EPERM" ] || { echo "$output" >&2; return 1; }
+	reached $PUB_A 443
+	nothing_reached $PUB_B
+}

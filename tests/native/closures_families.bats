@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# closures_families.bats - protocols and address families that the connect and sendmsg programs never see
+
+load helpers
+
+setup_file() {
+	world_up
+	world_listen
+	base_profile
+	attach_up
+}
+
+teardown_file() { world_down; }
+
+@test "UDP-Lite, connected or not, is refused at birth" {
+	local verb
+	for verb in udplite udplite-sendto; do
+		ONE_WAY=1 closed protocol_refused EPERM $PUB_B $verb $PUB_B 443
+		ONE_WAY=1 closed protocol_refused EPERM $PUB6_B $verb $PUB6_B 443
+		ONE_WAY=1 closed protocol_refused EPERM $PUB_A $verb $PUB_A 443
+	done
+}
+
+@test "ping sockets are refused at birth although ping_group_range allows them" {
+	ONE_WAY=1 closed protocol_refused EPERM $PUB_B icmp-dgram $PUB_B
+	ONE_WAY=1 closed protocol_refused EPERM $PUB6_B icmp-dgram $PUB6_B
+}
+
+@test "raw sockets: refused for root too, by a program and not only for want of a capability" {
+	export CONTROL=attempt
+	ONE_WAY=1 WHO="user root" closed - EPERM $PUB_B raw $PUB_B 253
+	ONE_WAY=1 WHO=attached closed protocol_refused EPERM $PUB_B raw $PUB_B 253
+	ONE_WAY=1 WHO=attached closed protocol_refused EPERM $PUB_B raw $PUB_B 1
+	ONE_WAY=1 WHO=attached closed protocol_refused EPERM $PUB6_B raw $PUB6_B 58
+	ONE_WAY=1 WHO=attached closed protocol_refused EPERM $PUB_B raw-hdrincl $PUB_B 443 $PUB_A
+}
+
+@test "packet sockets and XDP: no capability, no such family" {
+	export CONTROL=attempt ONE_WAY=1 WHO="user root"
+	closed - EAFNOSUPPORT $PUB_B packet wl0 $PUB_B 443
+	closed - EAFNOSUPPORT $PUB_B packet-bypass wl0 $PUB_B 443
+	closed - EAFNOSUPPORT $PUB_B xdp wl0 $PUB_B 443
+}
+
+@test "vsock" {
+	try attempt_user family 40 1 0
+	through
+	for who in user root; do
+		as $who family 40 1 0
+		refused EAFNOSUPPORT socket
+	done
+}
+
+@test "every address family but unix, inet, inet6 and route netlink is refused, made or not" {
+	local number type who
+	for who in user root; do
+		for number in 0 3 4 5 6 7 8 9 11 12 13 14 15 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46; do
+			as $who family $number 1 0
+			refused EAFNOSUPPORT socket
+		done
+		as $who family 16 3 0
+		through
+		for number in 2 4 9 12 15 16; do # netlink: socket diagnosis, audit and so on
+			as $who family 16 3 $number
+			refused EAFNOSUPPORT socket
+		done
+	done
+}
+
+@test "an upper half in the family's register changes nothing" {
+	as user family 0x100000028 1 0
+	refused EAFNOSUPPORT socket
+}
+
+@test "SCTP and DCCP: refused whether this kernel knows them or not" {
+	local verb who
+	for verb in sctp dccp; do
+		for who in user root attached; do
+			mark
+			as $who $verb $PUB_B 443
+			refused
+			nothing_reached $PUB_B
+		done
+	done
+}
+
+@test "io_uring makes no socket of another family" {
+	local mode
+	try attempt_user iouring-socket inline 40
+	through
+	for mode in inline async sqpoll; do
+		for who in user root; do
+			as $who iouring-socket $mode 40
+			refused ENOSYS io_uring_setup
+		done
+	done
+}
+
+@test "a tun device" {
+	try attempt tun
+	through
+	for who in user root; do
+		as $who tun
+		refused
+	done
+}
+
+@test "no tunnel can be made on the way out" {
+	in_wl ip link add vx0 type vxlan id 7 remote $PUB_B dstport 4789 dev wl0
+	in_wl ip link del vx0
+	mark
+	run cordon unshare -Ur sh -c "ip link add vx0 type vxlan id 7 remote $PUB_B dstport 4789 dev wl0"
+	[ "$status" -ne 0 ]
+	nothing_reached $PUB_B
+}

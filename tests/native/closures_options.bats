@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# closures_options.bats - socket options and control messages that send packets elsewhere than the address says, and the options that clients need
+
+load helpers
+
+setup_file() {
+	world_up
+	world_listen
+	base_profile
+	attach_up
+}
+
+teardown_file() { world_down; }
+
+@test "IPv6 routing headers: the listed address does not carry a packet to another" {
+	ONE_WAY=1 closed option_refused EPERM $PUB6_B routing-header $PUB6_B $PUB6_A 443
+	ONE_WAY=1 closed option_refused EPERM $PUB6_B routing-header-late $PUB6_B $PUB6_A 443
+}
+
+@test "IPv4 source routes, by option and by control message" {
+	export CONTROL=attempt ONE_WAY=1
+	closed option_refused EPERM $PUB_B ip-options $PUB_B $PUB_A 443
+	closed packet_malformed EPERM $PUB_B ip-options-cmsg $PUB_B $PUB_A 443
+}
+
+@test "multicast joins: no report with a chosen group on the wire" {
+	local who
+	for who in user root attached; do
+		mark
+		as $who mcast-join 239.1.2.3
+		refused EPERM setsockopt
+		as $who mcast-join ff05::1:3
+		refused EPERM setsockopt
+		fence
+		! arrived '.event=="packet" and .way=="in" and (.protocol==2 or .dst=="ff02::16")'
+	done
+	refusal option_refused
+}
+
+@test "a device of one's choice, a TTL, are refused" {
+	local who
+	for who in user root attached; do
+		as $who bindtodevice wl0 $PUB_A 443
+		refused EPERM setsockopt
+		as $who ttl $PUB_A 443
+		refused EPERM setsockopt
+		as $who ttl $PUB6_A 443
+		refused EPERM setsockopt
+	done
+	refusal option_refused
+}
+
+@test "options that could move packets or reopen a path: refused at every level" {
+	local row
+	# SO_DONTROUTE, SO_BINDTODEVICE, SO_MARK, SO_ZEROCOPY, SO_TXTIME, SO_BINDTOIFINDEX; IP_TTL, IP_HDRINCL, IP_OPTIONS, IP_FREEBIND, IP_TRANSPARENT,
+	# IP_UNICAST_IF, IP_ADD_MEMBERSHIP, IP_MULTICAST_IF; IPV6_UNICAST_HOPS, IPV6_ADD_MEMBERSHIP, IPV6_HDRINCL, IPV6_HOPOPTS, IPV6_RTHDR,
+	# IPV6_DSTOPTS, IPV6_FLOWLABEL_MGR, IPV6_UNICAST_IF; TCP_REPAIR, TCP_MD5SIG, TCP_FASTOPEN, TCP_ULP; UDP_ENCAP
+	for row in "v4 tcp 1 5" "v4 tcp 1 25" "v4 tcp 1 36" "v4 tcp 1 60" "v4 udp 1 61" "v4 tcp 1 62" "v4 udp 0 2" "v4 udp 0 3" "v4 udp 0 4" "v4 udp 0 15" \
+		"v4 udp 0 19" "v4 udp 0 50" "v4 udp 0 35" "v4 udp 0 32" "v6 udp 41 16" "v6 udp 41 20" "v6 udp 41 36" "v6 udp 41 54" "v6 udp 41 57" "v6 udp 41 59" \
+		"v6 udp 41 32" "v6 udp 41 76" "v4 tcp 6 19" "v4 tcp 6 14" "v4 tcp 6 23" "v4 tcp 6 31" "v4 udp 17 100"; do
+		# shellcheck disable=SC2086
+		as user option $row 0100000000000000
+		refused EPERM setsockopt || { echo "option $row" >&2; return 1; }
+	done
+}
+
+@test "options that clients set work" {
+	local row
+	# SO_REUSEADDR, SO_SNDBUF, SO_RCVBUF, SO_KEEPALIVE; IP_TOS, IP_MTU_DISCOVER, IP_RECVERR; IPV6_V6ONLY, IPV6_RECVPKTINFO, IPV6_TCLASS; TCP_NODELAY,
+	# TCP_CORK, TCP_KEEPIDLE, TCP_USER_TIMEOUT; UDP_SEGMENT, UDP_GRO
+	for row in "v4 tcp 1 2" "v4 tcp 1 7" "v4 tcp 1 8" "v4 tcp 1 9" "v4 tcp 0 1" "v4 udp 0 10" "v4 udp 0 11" "v6 tcp 41 26" "v6 udp 41 49" "v6 tcp 41 67" \
+		"v4 tcp 6 1" "v4 tcp 6 3" "v4 tcp 6 4" "v4 tcp 6 18" "v4 udp 17 103" "v4 udp 17 104"; do
+		# shellcheck disable=SC2086
+		as user option $row 01000000
+		through || { echo "option $row" >&2; return 1; }
+	done
+}

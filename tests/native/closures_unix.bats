@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# closures_unix.bats - unix sockets: a helper outside acts for whoever asks it, and sockets travel in both directions
+
+load helpers
+
+setup_file() {
+	world_up
+	world_listen
+	base_profile
+	attach_up
+}
+
+teardown_file() { world_down; }
+
+# kept_from VERB ARG...: the helper outside is reached without a cordon, and not from behind it
+kept_from() {
+	local who
+	mark
+	try attempt_user "$@"
+	through
+	eventually 20 "since wl | grep -q -e accept -e datagram"
+	for who in user root attached; do
+		mark
+		as $who "$@"
+		refused
+		fence
+		sleep 0.1
+		! since wl | grep -e accept -e datagram
+	done
+}
+
+@test "a path, an abstract name, a datagram to a path" {
+	kept_from unix-path "$WORLD/helper"
+	kept_from unix-abstract "$WL"
+	kept_from unix-path-dgram "$WORLD/helper-dgram"
+}
+
+@test "the refusal is in the evidence" {
+	as attached unix-path "$WORLD/helper"
+	refused EPERM
+	eventually 30 "refusal unix_peer 2>/dev/null"
+}
+
+@test "a socket pair of one's own works, with a file attached" {
+	local who
+	for who in user root attached; do
+		as $who unix-pair
+		through
+	done
+}
+
+@test "a profile that accepts the gap reaches the helper, and the evidence says so" {
+	MEMBERS='"accept_gaps":["unix_sockets"]' base_profile
+	mark
+	as user unix-path "$WORLD/helper"
+	through
+	eventually 20 "since wl | grep -q accept"
+	jq -e '[.. | strings] | any(test("unix"))' "$EVIDENCE/launch.json" >/dev/null
+	base_profile
+}
+
+# a helper outside that would hand in, or take, one socket; it gives up after 3 s
+helper() {
+	attempt -t 3000 "$@" >"$WORLD/helper.out" 2>"$WORLD/helper.err" 3>&- &
+	HELPER=$!
+	eventually 30 "grep -q listening $WORLD/helper.err"
+}
+
+@test "a connected socket, and an unconnected one, offered by a helper are not to be had" {
+	local kind who
+	for kind in tcp udp; do
+		helper scm-giver $kind "$WORLD/giver" $PUB_B 443
+		mark
+		try attempt_user scm-receive "$WORLD/giver" $PUB_B 443
+		through
+		wait $HELPER
+		for who in user root attached; do
+			helper scm-giver $kind "$WORLD/giver" $PUB_B 443
+			mark
+			as $who scm-receive "$WORLD/giver" $PUB_B 443
+			refused
+			fence
+			! arrived '(.event=="data" or .event=="datagram") and (.local|contains($a))' $PUB_B
+			kill $HELPER 2>/dev/null || true
+			wait $HELPER || true
+		done
+	done
+}
+
+@test "a socket of the workload's own that a helper outside uses leads nowhere" {
+	local who
+	helper scm-taker "$WORLD/taker" $PUB_B 443
+	try attempt_user scm-send udp "$WORLD/taker"
+	through
+	wait $HELPER
+	for who in user root attached; do
+		helper scm-taker "$WORLD/taker" $PUB_B 443
+		mark
+		as $who scm-send udp "$WORLD/taker"
+		refused
+		nothing_reached $PUB_B
+		kill $HELPER 2>/dev/null || true
+		wait $HELPER || true
+	done
+}
+
+@test "with the gap accepted a passed socket still serves nobody: neither side's cordon lets it" {
+	local who
+	MEMBERS='"accept_gaps":["unix_sockets"]' base_profile
+	# out: our socket, used by a task that stands in no cordon
+	helper scm-taker "$WORLD/taker" $PUB_B 443
+	mark
+	as user scm-send udp "$WORLD/taker"
+	nothing_reached $PUB_B
+	kill $HELPER 2>/dev/null || true
+	wait $HELPER || true
+	base_profile
+}

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# helpers.bash - one isolated world for a test file, and the few questions that tests ask of it
+#
+#   namespace wl                                   namespace net: "the internet", no way on from here
+#   wl0 100.64.7.2, fd77::2   ---- veth ----       net0 100.64.7.1, fd77::1; on lo: every address below, with the witness listening
+#   lo: PUB_SELF, the host's own public address    (a second witness listens here)
+#
+# setup_file calls world_up, teardown_file world_down; both may be repeated. Nothing here reaches another interface of the machine. Everything that
+# runs does so under `timeout`. Questions about the past are asked with mark and fence: mark where the log ends, try, fence, then look at what came since.
+
+# shellcheck disable=SC2034
+PUB_A=93.184.216.34 PUB_B=93.184.216.35 PUB_C=93.184.216.36 PUB_SELF=93.184.216.40 FENCE=93.184.216.99
+PUB6_A=2606:2800:220:1:248:1893:25c8:1946 PUB6_B=2606:2800:220:1:248:1893:25c8:1947 PUB6_SELF=2606:2800:220:1::40
+PRIV=10.20.0.5 PRIV2=192.168.7.7 PRIV6=fd12::5 META=169.254.169.254 META6=fd00:ec2::254
+
+top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+tools=$top/build/tests/native
+netcordon=$top/build/netcordon
+
+# A test that cannot run here says why. In CI that is a failure, as every skip is.
+cannot() {
+	[ -z "${CI-}" ] || { echo "cannot run in CI: $*" >&2; return 1; }
+	skip "$*"
+}
+
+in_wl() { nsenter --net=/run/netns/"$WL" "$@"; }
+in_net() { nsenter --net=/run/netns/"$NET" "$@"; }
+
+# ---- the world ----------------------------------------------------------------------------------------------------------------------------------
+
+world_up() {
+	local id address
+	[ "$(id -u)" -eq 0 ] || { echo "the native ring needs root" >&2; return 1; }
+	id=$(basename "$BATS_TEST_FILENAME" .bats)-$$
+	id=${id//_/-}
+	export WORLD=/tmp/nctest-$id WL=nc-wl-$id NET=nc-net-$id ROOT
+	ROOT=$(awk '$0 ~ / - cgroup2 / {print $5; exit}' /proc/self/mountinfo)/nctest-$id
+	mkdir -m 755 "$WORLD"
+	mkdir "$ROOT"
+	ip netns add "$WL"
+	ip netns add "$NET"
+	ip -n "$WL" link add wl0 type veth peer name net0 netns "$NET"
+	for address in 100.64.7.2/24 fd77::2/64; do ip -n "$WL" addr add $address dev wl0 nodad 2>/dev/null || ip -n "$WL" addr add $address dev wl0; done
+	for address in 100.64.7.1/24 fd77::1/64; do ip -n "$NET" addr add $address dev net0 nodad 2>/dev/null || ip -n "$NET" addr add $address dev net0; done
+	for address in $PUB_A $PUB_B $PUB_C $FENCE $PRIV $PRIV2 $META $PUB6_A $PUB6_B $PRIV6 $META6; do ip -n "$NET" addr add $address dev lo; done
+	for address in $PUB_SELF $PUB6_SELF; do ip -n "$WL" addr add $address dev lo; done
+	ip -n "$WL" link set lo up && ip -n "$NET" link set lo up
+	ip -n "$WL" link set wl0 up && ip -n "$NET" link set net0 up
+	ip -n "$WL" route add default via 100.64.7.1 && ip -n "$WL" -6 route add default via fd77::1
+	# Segment routing headers and ping sockets work for anybody in this world: the paths must be real.
+	in_net sysctl -qw net.ipv6.conf.all.seg6_enabled=1 net.ipv6.conf.net0.seg6_enabled=1 2>/dev/null || true
+	in_wl sysctl -qw net.ipv4.ping_group_range="0 2147483647"
+	[ -f "$WORLD/key.pem" ] || { [ ! -x "$netcordon" ] || "$netcordon" key generate "$WORLD/key.pem" >/dev/null; }
+	witness net udp $FENCE 9 capture net0
+}
+
+# Whatever came of the tests: processes first, then the programs, then namespaces and folders. Only what world_up made.
+world_down() {
+	local pid cgroup
+	[ -n "${WORLD-}" ] || return 0
+	for pid in "$WORLD"/*.pid; do [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true; done
+	[ ! -x "$netcordon" ] || timeout 30 "$netcordon" host down --force --root "$ROOT" >/dev/null 2>&1 || true
+	for cgroup in $(find "$ROOT" -depth -type d 2>/dev/null); do
+		[ ! -f "$cgroup/cgroup.kill" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null || true
+		rmdir "$cgroup" 2>/dev/null || { sleep 0.1; rmdir "$cgroup" 2>/dev/null || true; }
+	done
+	ip netns del "$WL" 2>/dev/null || true
+	ip netns del "$NET" 2>/dev/null || true
+	rm -rf "$WORLD"
+	[ ! -d "$ROOT" ] || { echo "left behind: $ROOT" >&2; return 1; }
+}
+
+# witness net|wl THING...: starts one, waits until it listens. Its log is $WORLD/PLACE.log; a second of the same place adds to it.
+witness() {
+	local place=$1 name log wait
+	shift
+	log=$WORLD/$place.log name=$place-$RANDOM
+	wait=$(grep -c '"ready"' "$log" 2>/dev/null || true)
+	"in_$place" "$tools/witness" "$log" "$@" 3>&- >"$WORLD/$name.out" 2>&1 &
+	echo $! >"$WORLD/$name.pid"
+	eventually 50 "[ \$(grep -c '\"ready\"' $log 2>/dev/null || echo 0) -gt ${wait:-0} ]" || { cat "$WORLD/$name.out" >&2; return 1; }
+}
+
+# The listeners that most files want: on everything that may be listed and everything that must not be reached, and on the host itself.
+world_listen() {
+	witness net tcp $PUB_A 443 tcp $PUB_B 443 tcp $PUB6_A 443 tcp $PUB6_B 443 udp $PUB_A 443 udp $PUB_B 443 udp $PUB6_A 443 udp $PUB6_B 443 \
+		tcp $PUB_A 444 udp $PUB_A 444 tcp $PRIV 443 tcp $PRIV2 443 tcp $PRIV6 443 tcp $META 80 tcp $META6 80 udp $PRIV 443 udp $META 80
+	witness wl tcp 127.0.0.1 8080 tcp ::1 8080 udp 127.0.0.1 8080 tcp $PUB_SELF 443 tcp $PUB6_SELF 443 tcp 100.64.7.2 443 \
+		unix "$WORLD/helper" unix-dgram "$WORLD/helper-dgram" abstract "$WL"
+}
+
+# eventually TENTHS CONDITION
+eventually() {
+	local i
+	for ((i = 0; i < $1 * 5; i++)); do eval "$2" && return 0; sleep 0.02; done
+	return 1
+}
+
+# ---- what arrived -------------------------------------------------------------------------------------------------------------------------------
+
+mark() { MARK=$(wc -l <"$WORLD/net.log"); MARK_WL=$(cat "$WORLD/wl.log" 2>/dev/null | wc -l); }
+
+# Everything that reached the witness before the fence stands in its log before the fence does.
+fence() {
+	local text=fence-$RANDOM$RANDOM
+	in_wl timeout 5 "$tools/attempt" -p "$text" udp-sendto $FENCE 9 >/dev/null
+	eventually 50 "grep -q 'datagram.*$text' $WORLD/net.log"
+}
+
+# since [net|wl]: the lines since the mark, without the fence's own
+since() {
+	if [ "${1-net}" = wl ]; then tail -n +$((MARK_WL + 1)) "$WORLD/wl.log"
+	else tail -n +$((MARK + 1)) "$WORLD/net.log" | grep -v -e "$FENCE" || true; fi
+}
+
+# arrived JQ: some line since the mark answers to the filter ($a and $p are the further arguments)
+arrived() { since "${PLACE-net}" | jq -e -s --arg a "${2-}" --arg p "${3-}" "any(.[]; $1)" >/dev/null; }
+# saw ADDR [PORT]: a listener there was reached since the mark. wire ADDR [PORT]: a packet went there.
+saw() { arrived '(.event=="accept" or .event=="datagram") and (.local|split(" ")|.[1]==$a and ($p=="" or .[2]==$p))' "$@"; }
+wire() { PLACE=net arrived '.event=="packet" and .way=="in" and .dst==$a and ($p=="" or (.dport|tostring)==$p)' "$@"; }
+
+nothing_reached() {
+	fence
+	if saw "$@" || wire "$@"; then
+		echo "reached $*:" >&2
+		since | grep -F "$1" | head -n 5 >&2
+		return 1
+	fi
+}
+
+reached() {
+	fence
+	saw "$@" || { echo "the witness at $* saw nothing" >&2; since | tail -n 5 >&2; return 1; }
+}
+
+# ---- the cordon ---------------------------------------------------------------------------------------------------------------------------------
+
+# profile [PROTOCOL ADDR PORT]...: an allowlist of literals in $WORLD/profile.json. MEMBERS adds members to the document.
+profile() {
+	local list="" separator=""
+	while [ $# -gt 0 ]; do
+		list+="$separator{\"host\":\"$2\",\"port\":$3,\"protocol\":\"$1\"}" separator=,
+		shift 3
+	done
+	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}${MEMBERS:+,$MEMBERS}}" >"$WORLD/profile.json"
+}
+
+# cordon COMMAND...: `netcordon run` in this world, under $WORLD/profile.json; the evidence is $EVIDENCE. RUN_OPTIONS: more options.
+cordon() {
+	EVIDENCE=$WORLD/evidence-$BATS_TEST_NUMBER-$RANDOM$RANDOM
+	# shellcheck disable=SC2086
+	timeout -k 5 "${LIMIT:-60}" "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$EVIDENCE" \
+		--key "$WORLD/key.pem" ${RUN_OPTIONS-} -- "$@"
+}
+
+# event JQ: some event of the last cordon's evidence answers to the filter
+event() {
+	jq -e -s "any(.[]; $1)" "$EVIDENCE/events.jsonl" >/dev/null || {
+		echo "no event with $1 in:" >&2
+		cat "$EVIDENCE/events.jsonl" >&2
+		return 1
+	}
+}
+
+refusal() { event ".decision==\"deny\" and .reason==\"$1\""; }
+
+# try COMMAND...: runs it; its JSON line is in $line, the exit status in $status
+try() {
+	local output
+	status=0
+	output=$("$@" 2>"$WORLD/stderr") || status=$?
+	line=$(grep '^{"verb"' <<<"$output" | tail -n 1)
+	[ -n "$line" ] || { echo "no report from: $* (status $status)" >&2; printf '%s\n' "$output" >&2; cat "$WORLD/stderr" >&2; return 1; }
+}
+
+# through / refused [ERRNO] [CALL]: what the last try reported
+through() { [ "$status" -eq 0 ] || { echo "did not get through: $line" >&2; cat "$WORLD/stderr" >&2; return 1; }; }
+refused() {
+	[ "$status" -ne 0 ] || { echo "got through: $line" >&2; return 1; }
+	[ -z "${1-}" ] || [ "$(jq -r .errno <<<"$line")" = "$1" ] || { echo "errno is not $1: $line" >&2; return 1; }
+	[ -z "${2-}" ] || [ "$(jq -r .call <<<"$line")" = "$2" ] || { echo "call is not $2: $line" >&2; return 1; }
+}
+
+attempt() { in_wl timeout 30 "$tools/attempt" "$@"; }                                                     # root, no cordon
+attempt_user() { in_wl timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/attempt" "$@"; } # an ordinary user, no cordon
+
+# ---- a sealed cgroup that somebody else fills: root with every capability, so that nothing but the kernel's programs decides -------------------------
+
+attach_up() {
+	[ "$(jq -r .version "$WORLD/profile.json" 2>/dev/null)" = 1 ] || profile
+	mkdir "$ROOT/attached"
+	attached sleep 900 3>&- &
+	echo $! >"$WORLD/resident.pid"
+	"$netcordon" attach --cgroup "$ROOT/attached" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
+		--key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
+	echo $! >"$WORLD/attach.pid"
+	eventually 100 "[ -f $WORLD/attached/launch.json.sig ]" || { cat "$WORLD/attach.out" >&2; return 1; }
+	sleep 0.3
+}
+
+attached() {
+	# shellcheck disable=SC2016
+	timeout 60 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached" /run/netns/"$WL" "$@" 2>/dev/null ||
+		return $?
+}
+
+# ---- whole questions --------------------------------------------------------------------------------------------------------------------------------
+
+# The base policy of the closure tests: PUB_A and PUB6_A at 443, TCP and UDP. Everything else is unlisted.
+base_profile() { profile tcp $PUB_A 443 udp $PUB_A 443 tcp $PUB6_A 443 udp $PUB6_A 443; }
+
+# as WHO VERB...: user and root (uid 0 of a user namespace) behind `run`, attached (root) behind `attach`
+as() {
+	local who=$1
+	shift
+	case $who in
+	user) try cordon "$tools/attempt" "$@" ;;
+	root) try cordon "$tools/attempt" -U "$@" ;;
+	attached) EVIDENCE=$WORLD/attached try attached "$tools/attempt" "$@" && EVIDENCE=$WORLD/attached ;;
+	esac
+}
+
+# closed REASON ERRNO "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; behind it, whoever tries, it is refused
+# with ERRNO ("": any), neither listener nor wire sees anything for ADDR, and the evidence says REASON ("-": no program of ours was asked).
+# CONTROL: who shows that the path is real (default attempt_user). WHO: who tries. ONE_WAY: only the wire can see it.
+closed() {
+	local reason=$1 errno=$2 to=$3 who
+	shift 3
+	mark
+	try "${CONTROL:-attempt_user}" "$@"
+	through
+	fence
+	# shellcheck disable=SC2086
+	if [ -n "${ONE_WAY-}" ]; then wire $to; else saw $to; fi || { echo "the control run of $* was not seen at $to" >&2; since | tail -n 5 >&2; return 1; }
+	for who in ${WHO:-user root attached}; do
+		mark
+		as "$who" "$@"
+		refused "$errno" || { echo "(as $who)" >&2; return 1; }
+		# shellcheck disable=SC2086
+		nothing_reached $to || { echo "(as $who: $line)" >&2; return 1; }
+		[ "$reason" = - ] || eventually 30 "refusal $reason 2>/dev/null" || { refusal "$reason"; echo "(as $who)" >&2; return 1; }
+	done
+}
+
+# opened "ADDR PORT" VERB...: behind the cordon it gets through and is seen
+opened() {
+	local to=$1 who
+	shift
+	for who in ${WHO:-user root attached}; do
+		mark
+		as "$who" "$@"
+		through || { echo "(as $who)" >&2; return 1; }
+		# shellcheck disable=SC2086
+		if [ -n "${ONE_WAY-}" ]; then fence; wire $to; else reached $to; fi || { echo "(as $who)" >&2; return 1; }
+	done
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# install.bats - install puts everything where it belongs and what it put works; uninstall leaves nothing of it
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/../.." || return 1
+	root=$BATS_TEST_TMPDIR/root
+	# what a machine has before anything is installed
+	mkdir -p "$root"/opt/{sbin,share/man/man8,share/bash-completion/completions,share/doc}
+}
+
+make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
+
+@test "install, use, uninstall: the tree is what it was before" {
+	find "$root" | sort >"$BATS_TEST_TMPDIR/before"
+	make_quietly install
+	[ "$(find "$root" -type f | wc -l)" -ge 6 ]
+	[ "$(stat -c %a "$root/opt/sbin/netcordon")" = 755 ]
+	"$root/opt/sbin/netcordon" version | grep -q '^netcordon '
+	man -l "$root/opt/share/man/man8/netcordon.8" | col -b | grep -q 'evidence verify'
+	make_quietly uninstall
+	find "$root" | sort | diff "$BATS_TEST_TMPDIR/before" -
+}
+
+@test "installing twice changes nothing, and uninstalling twice is no error" {
+	make_quietly install
+	(cd "$root" && find . -type f -exec sha256sum {} + | sort) >"$BATS_TEST_TMPDIR/first"
+	make_quietly install
+	(cd "$root" && find . -type f -exec sha256sum {} + | sort) | diff "$BATS_TEST_TMPDIR/first" -
+	make_quietly uninstall
+	make_quietly uninstall
+}
+
+@test "uninstall leaves alone what an operator put beside it" {
+	make_quietly install
+	echo mine >"$root/opt/share/netcordon/mine"
+	make_quietly uninstall
+	[ "$(cat "$root/opt/share/netcordon/mine")" = mine ]
+}
+
+@test "the installed examples are valid" {
+	make_quietly install
+	build/netcordon explain --config "$root/opt/share/netcordon/examples/netcordon.conf" --profile "$root/opt/share/netcordon/examples/allowlist.json" 1.1.1.1:443
+}
+
+@test "the manual has no error in its markup" {
+	run man --warnings -l build/netcordon.8
+	[ "$status" -eq 0 ]
+	[ -z "$(man --warnings -l build/netcordon.8 2>&1 >/dev/null)" ]
+}
+
+# complete WORD...: what the completion offers for the last word
+complete_words() {
+	bash -c 'source build/netcordon.bash; COMP_WORDS=(netcordon "$@"); COMP_CWORD=$#; _netcordon; printf "%s\n" "${COMPREPLY[@]}"' - "$@"
+}
+
+@test "the completion offers commands, second words, options and their values" {
+	complete_words ev | grep -qx events
+	complete_words ev | grep -qx evidence
+	[ "$(complete_words host p)" = probe ]
+	complete_words run --sta | grep -qx -- --status-fd
+	complete_words evidence verify --p | grep -qx -- --public-key
+	[ "$(complete_words exec x --authority p)" = plane ]
+	[ "$(complete_words run --sta)" = --status-fd ]
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * canary.c - does the cordon hold, for this very process, now?
+ *
+ * Listeners of the supervisor wait on 127.0.0.1 and ::1 of the workload's network namespace, TCP and UDP, all on one port, which the kernel is told to keep on
+ * the host floor. Then three things must be true together, and each of them alone would prove nothing:
+ *
+ *   1. each attempt of the child gets EPERM and raises the authority's counter for exactly the expected reason by one, and no other counter (a refusal by
+ *      seccomp or by somebody else's program would raise none)
+ *   2. the listeners saw nothing
+ *   3. the same listeners do see what the supervisor then sends them from outside the cordon, so that they would have seen the child's too
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "canary.h"
+#include "child.h"
+
+#define PORT_TRIES 32
+
+/* One row is one attempt, one listener and one proof. */
+static const struct {
+	int family, type;
+	const char *name;
+} attempts[NC_CANARY_ATTEMPTS] = {
+	{ AF_INET, SOCK_STREAM, "TCP over IPv4" },
+	{ AF_INET, SOCK_DGRAM, "UDP over IPv4" },
+	{ AF_INET6, SOCK_STREAM, "TCP over IPv6" },
+	{ AF_INET6, SOCK_DGRAM, "UDP over IPv6" },
+};
+
+static socklen_t loopback(int family, uint16_t port_be, struct sockaddr_storage *ret_address)
+{
+	memset(ret_address, 0, sizeof(*ret_address));
+	if (family == AF_INET) {
+		struct sockaddr_in *v4 = (struct sockaddr_in *)ret_address;
+
+		v4->sin_family = AF_INET;
+		v4->sin_port = port_be;
+		v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		return sizeof(*v4);
+	}
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_address;
+
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = port_be;
+	v6->sin6_addr = in6addr_loopback;
+	return sizeof(*v6);
+}
+
+/* Makes attempt i to `port_be`: connect for TCP, an unconnected datagram for UDP, so that all four address hooks are asked. Returns 0 when it got through. */
+static int attempt(int i, uint16_t port_be)
+{
+	int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_storage to;
+	socklen_t length = loopback(attempts[i].family, port_be, &to);
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (attempts[i].type == SOCK_STREAM)
+		r = connect(fd, (struct sockaddr *)&to, length) < 0 && errno != EINPROGRESS ? -errno : 0;
+	else if (sendto(fd, "canary", 6, 0, (struct sockaddr *)&to, length) < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS])
+{
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++)
+		results[i] = order->attempts & (1u << i) ? attempt(i, order->port_be) : 1;
+}
+
+/* ---- the supervisor's side ------------------------------------------------------------------------------------------------------------------- */
+
+static int listen_on(int i, uint16_t port_be)
+{
+	int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_storage at;
+	socklen_t length = loopback(attempts[i].family, port_be, &at);
+	int one = 1, status;
+
+	if (fd < 0)
+		return -errno;
+	if ((attempts[i].family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
+	    bind(fd, (struct sockaddr *)&at, length) < 0 || (attempts[i].type == SOCK_STREAM && listen(fd, 8) < 0)) {
+		status = -errno;
+		close(fd);
+		return status;
+	}
+	return fd;
+}
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in6 address = { 0 };
+	socklen_t length = sizeof(address);
+
+	return getsockname(fd, (struct sockaddr *)&address, &length) < 0 ? 0 : address.sin6_port; /* the port is at the same place in both families */
+}
+
+/* A family that this network namespace does not have cannot be reached in it either. */
+static bool family_absent(int status)
+{
+	return status == -EAFNOSUPPORT || status == -EADDRNOTAVAIL;
+}
+
+static int open_all(struct nc_canary *canary)
+{
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
+		int fd = listen_on(i, canary->port_be);
+
+		if (fd < 0 && attempts[i].family == AF_INET6 && family_absent(fd))
+			continue;
+		if (fd < 0)
+			return fd;
+		canary->listeners[i] = fd;
+		canary->attempts |= (uint8_t)(1u << i);
+		if (i == 0)
+			canary->port_be = port_of(fd);
+	}
+	return 0;
+}
+
+int nc_canary_open(struct nc_canary *ret_canary, struct nc_error *reterr)
+{
+	int r = 0;
+
+	/* The first listener takes any free port; whether the other three are free there is luck, and luck is tried again. */
+	for (int tries = 0; tries < PORT_TRIES; tries++) {
+		struct nc_canary canary = NC_CANARY_NONE;
+
+		r = open_all(&canary);
+		if (r == 0) {
+			*ret_canary = canary;
+			return 0;
+		}
+		nc_canary_close(&canary);
+		if (r != -EADDRINUSE)
+			break;
+	}
+	nc_error_sys(reterr, NC_E_CANARY_FAILED, r, "listen on the loopback of the workload's network namespace");
+	return nc_error_hint(reterr, "bring up its loopback device: ip link set lo up");
+}
+
+void nc_canary_close(struct nc_canary *canary)
+{
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
+		if (canary->listeners[i] >= 0)
+			close(canary->listeners[i]);
+		canary->listeners[i] = -1;
+	}
+}
+
+/* Takes what is waiting at listener i: 1 for something, 0 for nothing. */
+static int heard(const struct nc_canary *canary, int i)
+{
+	char byte;
+	int fd;
+
+	if (attempts[i].type == SOCK_DGRAM)
+		return recv(canary->listeners[i], &byte, 1, MSG_DONTWAIT) >= 0;
+	fd = accept4(canary->listeners[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
+}
+
+static int judge_attempt(const struct nc_canary *canary, int i, int result, struct nc_error *reterr)
+{
+	if (result == 0)
+		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%s: the child's attempt was not refused", attempts[i].name);
+	if (result != -EPERM)
+		return nc_error_sys(reterr, NC_E_CANARY_FAILED, result, "%s: the child's attempt failed for another reason", attempts[i].name);
+	if (heard(canary, i))
+		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%s: the listener saw the child's attempt", attempts[i].name);
+	return 0;
+}
+
+int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CANARY_ATTEMPTS], enum nc_reason expected, bool exactly,
+		    const struct nc_counters *before, const struct nc_counters *after, struct nc_error *reterr)
+{
+	uint64_t made = 0;
+
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
+		int r = canary->attempts & (1u << i) ? judge_attempt(canary, i, results[i], reterr) : 0;
+
+		if (r < 0)
+			return r;
+		made += canary->attempts >> i & 1;
+	}
+	for (int reason = 1; reason < NC_REASON_MAX; reason++) {
+		uint64_t rose = after->by_reason[reason] - before->by_reason[reason];
+		uint64_t meant = reason == (int)expected ? made : 0;
+
+		if (exactly ? rose != meant : rose < meant)
+			return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%d attempts were made, and the counter of reason %d rose by %llu", (int)made,
+					    reason, (unsigned long long)rose);
+	}
+	return 0;
+}
+
+int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr)
+{
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
+		struct pollfd poll_in = { .fd = canary->listeners[i], .events = POLLIN };
+		int r;
+
+		if (!(canary->attempts & (1u << i)))
+			continue;
+		r = attempt(i, canary->port_be);
+		if (r < 0)
+			return nc_error_sys(reterr, NC_E_CANARY_FAILED, r, "%s: the supervisor cannot reach its own listener", attempts[i].name);
+		if (poll(&poll_in, 1, 1000) != 1 || !heard(canary, i))
+			return nc_error_set(reterr, NC_E_CANARY_FAILED, -ETIMEDOUT, "%s: the listener does not see what reaches it", attempts[i].name);
+	}
+	return 0;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * command_events.c - `events`: the log of an instance's evidence, for people or as it stands
+ *
+ * Reads the file that the supervisor writes, live or ended. It shows and does not verify: that is `evidence verify`, with a key. Following ends with
+ * the record that ends the log; it wakes up when the folder changes, and never polls.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "commands.h"
+#include "evidence_names.h"
+#include "explain.h"
+#include "instance_state.h"
+#include "json.h"
+#include "output.h"
+
+const struct argp_option nc_events_options[] = {
+	{"follow", NC_OPTION_FOLLOW, NULL, 0, "go on until the log ends", 0},
+	{"since", NC_OPTION_SINCE, "SEQUENCE", 0, "only records after this one", 0},
+	{0},
+};
+
+struct reading {
+	const struct nc_invocation *invocation;
+	int64_t since, last; /* sequences: asked for, and the last one seen; 0: none */
+	bool ended;
+};
+
+/* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
+
+/* Folders are called INSTANCE-GENERATION; a name may hold dashes itself, a generation does not. */
+static bool belongs_to(const char *folder, const char *instance)
+{
+	size_t length = strlen(instance);
+	const char *generation = folder + length + 1;
+
+	return !strncmp(folder, instance, length) && folder[length] == '-' && generation[0] &&
+	       strspn(generation, "0123456789abcdef") == strlen(generation);
+}
+
+static int newest_of(DIR *parent, const char *instance, char ret_name[NAME_MAX + 1])
+{
+	struct timespec newest = {0};
+	const struct dirent *entry;
+
+	ret_name[0] = '\0';
+	while ((entry = readdir(parent))) {
+		char path[NAME_MAX + sizeof("/" NC_EVIDENCE_LAUNCH)];
+		struct stat status;
+
+		snprintf(path, sizeof(path), "%s/%s", entry->d_name, NC_EVIDENCE_LAUNCH);
+		if (!belongs_to(entry->d_name, instance) || fstatat(dirfd(parent), path, &status, 0) < 0)
+			continue;
+		if (status.st_mtim.tv_sec > newest.tv_sec || (status.st_mtim.tv_sec == newest.tv_sec && status.st_mtim.tv_nsec >= newest.tv_nsec)) {
+			newest = status.st_mtim;
+			snprintf(ret_name, NAME_MAX + 1, "%s", entry->d_name);
+		}
+	}
+	return ret_name[0] ? 0 : -ENOENT;
+}
+
+static int open_path(const char *path, int *ret_fd, struct nc_error *reterr)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* A live instance says where its evidence is. -ENOENT when there is none of that name, or this user cannot ask. */
+static int open_live(const struct nc_invocation *invocation, int *ret_fd)
+{
+	struct nc_instance_state state;
+	char folder[NC_PATH_MAX];
+	struct nc_error unused;
+
+	if (nc_invocation_instance(invocation, invocation->arguments[0], folder, &unused) < 0)
+		return -ENOENT;
+	if (nc_instance_state_read(folder, &state, &unused) < 0)
+		return -ENOENT;
+	return open_path(state.evidence, ret_fd, &unused) < 0 ? -ENOENT : 0;
+}
+
+static int open_folder(const struct nc_invocation *invocation, int *ret_fd, struct nc_error *reterr)
+{
+	const char *what = invocation->arguments[0], *parent_path = invocation->config.evidence;
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	DIR *parent;
+	int ret;
+
+	if (strchr(what, '/'))
+		return open_path(what, ret_fd, reterr);
+	if (open_live(invocation, ret_fd) == 0)
+		return 0;
+	parent = opendir(parent_path);
+	if (!parent)
+		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "look for the evidence of '%s' in %s", what, parent_path);
+	ret = newest_of(parent, what, name);
+	closedir(parent);
+	if (ret < 0) {
+		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, ret, "no instance '%s' lives, and %s holds no evidence of one", what, parent_path);
+		return nc_error_hint(reterr, "an evidence folder elsewhere is named by its path, with a slash");
+	}
+	snprintf(path, sizeof(path), "%s/%s", parent_path, name);
+	return open_path(path, ret_fd, reterr);
+}
+
+/* ---- records -------------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *text(const json_t *record, const char *member)
+{
+	const char *value = json_string_value(json_object_get(record, member));
+
+	return value ? value : "";
+}
+
+static const char *meaning(const char *reason)
+{
+	for (unsigned int code = 0; code < NC_REASON_MAX; code++)
+		if (!strcmp(nc_reason_word(code), reason))
+			return nc_reason_sentence(code);
+	return "";
+}
+
+static void print_padded(const char *value, int width)
+{
+	nc_output_safe(stdout, value);
+	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
+}
+
+static void print_verdict(const json_t *record)
+{
+	const char *address = text(record, "destination"), *class = text(record, "address_class");
+	int port = (int)json_integer_value(json_object_get(record, "port"));
+	char destination[128], reason[128];
+
+	snprintf(destination, sizeof(destination), strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", text(record, "reason"), class);
+	print_padded(text(record, "decision"), 10);
+	print_padded(text(record, "authority"), 10);
+	print_padded(destination, 34);
+	print_padded(reason, 34);
+	print_padded(text(record, "comm"), 17);
+	printf("%s\n", meaning(text(record, "reason")));
+}
+
+/* Records of another kind are rare and small: their members as they are. */
+static void print_other(const json_t *record)
+{
+	json_t *rest = json_copy((json_t *)record);
+	char *members;
+
+	json_object_del(rest, "sequence");
+	json_object_del(rest, "previous");
+	json_object_del(rest, "kind");
+	print_padded(text(record, "kind"), 10);
+	members = json_dumps(rest, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
+	printf("%s\n", members && strcmp(members, "{}") ? members : "");
+	free(members);
+	json_decref(rest);
+}
+
+static int show(struct reading *reading, const char *line, size_t length, struct nc_error *reterr)
+{
+	NC_JSON json_t *record = NULL;
+	json_int_t sequence;
+	int ret = nc_json_parse(line, length, NC_E_EVIDENCE_INVALID, &record, reterr);
+
+	if (ret < 0)
+		return ret;
+	sequence = json_integer_value(json_object_get(record, "sequence"));
+	if (sequence != reading->last + 1 && !reading->last && reading->since + 1 < sequence)
+		return nc_error_set(reterr, NC_E_EVENTS_GONE, -ENODATA, "record %" PRId64 " was asked for and the log begins with %" PRId64,
+				    reading->since + 1, (int64_t)sequence);
+	reading->last = sequence;
+	reading->ended = !strcmp(text(record, "kind"), NC_EVIDENCE_END);
+	if (sequence <= reading->since)
+		return 0;
+	if (reading->invocation->json) {
+		printf("%.*s\n", (int)length, line);
+		return 0;
+	}
+	printf("%6" PRId64 "  ", (int64_t)sequence);
+	if (!strcmp(text(record, "kind"), "verdict"))
+		print_verdict(record);
+	else
+		print_other(record);
+	return 0;
+}
+
+/* Shows every whole line that is there; a line without its line feed is being written, and stays for the next time. */
+static int show_lines(struct reading *reading, FILE *log, struct nc_error *reterr)
+{
+	NC_FREE char *line = NULL;
+	size_t room = 0;
+
+	for (;;) {
+		long start = ftell(log);
+		ssize_t length = getline(&line, &room, log);
+		int ret;
+
+		if (length <= 0 || line[length - 1] != '\n') {
+			if (ferror(log))
+				return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "read %s", NC_EVIDENCE_LOG);
+			clearerr(log);
+			fseek(log, start, SEEK_SET);
+			return 0;
+		}
+		ret = show(reading, line, (size_t)length - 1, reterr);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+/* Waits until the folder changes. The watch stands before the log is read, so that no change falls between the two. */
+static int wait_for_change(int watch, struct nc_error *reterr)
+{
+	char changes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+
+	if (fflush(stdout))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "write to standard output");
+	if (poll(&poll_fd, 1, -1) < 0 || read(watch, changes, sizeof(changes)) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "wait for the log to grow");
+	return 0;
+}
+
+static int open_watch(int folder_fd, int *ret_watch, struct nc_error *reterr)
+{
+	char path[64];
+	int watch = inotify_init1(IN_CLOEXEC);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder_fd);
+	if (watch < 0 || inotify_add_watch(watch, path, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF) < 0) {
+		int ret = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "watch the evidence folder");
+
+		if (watch >= 0)
+			close(watch);
+		return ret;
+	}
+	*ret_watch = watch;
+	return 0;
+}
+
+static int read_log(struct reading *reading, int folder_fd, struct nc_error *reterr)
+{
+	const bool follow = nc_option(reading->invocation, NC_OPTION_FOLLOW) != NULL;
+	NC_CLOSE int watch = -1;
+	NC_FCLOSE FILE *log = NULL;
+	int fd, ret = follow ? open_watch(folder_fd, &watch, reterr) : 0;
+
+	if (ret < 0)
+		return ret;
+	fd = openat(folder_fd, NC_EVIDENCE_LOG, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s/%s", reading->invocation->arguments[0], NC_EVIDENCE_LOG);
+	log = fdopen(fd, "r");
+	if (!log) {
+		close(fd);
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", NC_EVIDENCE_LOG);
+	}
+	if (!reading->invocation->json)
+		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
+	ret = show_lines(reading, log, reterr);
+	while (ret == 0 && follow && !reading->ended) {
+		ret = wait_for_change(watch, reterr);
+		if (ret == 0)
+			ret = show_lines(reading, log, reterr);
+	}
+	return ret;
+}
+
+int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct reading reading = {.invocation = invocation};
+	NC_CLOSE int folder_fd = -1;
+	int ret = nc_option_number(invocation, NC_OPTION_SINCE, 0, INT64_MAX - 1, &reading.since, reterr);
+
+	if (ret == 0)
+		ret = open_folder(invocation, &folder_fd, reterr);
+	if (ret == 0)
+		ret = read_log(&reading, folder_fd, reterr);
+	return ret < 0 ? ret : NC_EXIT_YES;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* command_evidence.c - `evidence verify`: four answers, each with its own exit status */
+#include <errno.h>
+#include <stdio.h>
+#include "cleanup.h"
+#include "commands.h"
+#include "evidence.h"
+#include "json.h"
+#include "output.h"
+#include "profile.h"
+
+const struct argp_option nc_evidence_options[] = {
+	{"public-key", NC_OPTION_PUBLIC_KEY, "FILE", 0, "the key (PEM) that must have signed; never taken from the folder", 0},
+	{"expect", NC_OPTION_EXPECT, "FILE", 0, "JSON object whose members must stand, equal, in the signed binding", 0},
+	{0}};
+
+static const struct {
+	const char *word;
+	int status;
+} answers[] = {
+	[NC_EVIDENCE_COMPLETE] = {"complete", NC_EXIT_YES},
+	[NC_EVIDENCE_OPEN] = {"open", NC_EXIT_OPEN},
+	[NC_EVIDENCE_INCOMPLETE] = {"incomplete", NC_EXIT_INCOMPLETE},
+	[NC_EVIDENCE_INVALID] = {"invalid", NC_EXIT_NO},
+};
+
+static int read_expected(const char *path, json_t **ret_expect, struct nc_error *reterr)
+{
+	NC_FREE char *text = NULL;
+	size_t length;
+	int ret;
+
+	if (!path)
+		return 0;
+	ret = nc_profile_read(path, &text, &length, reterr);
+	if (ret < 0) {
+		reterr->code = NC_E_USAGE;
+		return ret;
+	}
+	ret = nc_json_parse(text, length, NC_E_USAGE, ret_expect, reterr);
+	if (ret == 0 && !json_is_object(*ret_expect))
+		ret = nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: what is expected must be a JSON object", path);
+	return ret;
+}
+
+static void print_report(const struct nc_evidence_report *report, const char *key_id, bool compared)
+{
+	printf("%s\n", answers[report->answer].word);
+	if (report->reason[0]) {
+		fputs("  reason    ", stdout);
+		nc_output_safe(stdout, report->reason);
+		putchar('\n');
+	}
+	if (report->answer == NC_EVIDENCE_INVALID)
+		return;
+	fputs("  instance  ", stdout);
+	nc_output_safe(stdout, report->instance);
+	printf("\n  events    %llu\n  lost      %llu\n", (unsigned long long)report->events, (unsigned long long)report->losses);
+	printf("  key       %s\n  binding   %s\n", key_id, compared ? "as expected" : "not compared (--expect FILE)");
+	puts("  proves    authorship and integrity");
+}
+
+static void print_report_json(const struct nc_evidence_report *report, const char *key_id, bool compared)
+{
+	json_t *document = json_object();
+
+	json_object_set_new(document, "answer", json_string(answers[report->answer].word));
+	json_object_set_new(document, "reason", json_string(report->reason));
+	json_object_set_new(document, "instance", json_string(report->instance));
+	json_object_set_new(document, "events", json_integer((json_int_t)report->events));
+	json_object_set_new(document, "lost", json_integer((json_int_t)report->losses));
+	json_object_set_new(document, "key_id", json_string(key_id));
+	json_object_set_new(document, "binding_compared", json_boolean(compared));
+	json_object_set_new(document, "proves", json_string(report->answer == NC_EVIDENCE_INVALID ? "nothing" : "authorship and integrity"));
+	nc_output_json(document);
+	json_decref(document);
+}
+
+int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	const char *key_path = nc_option(invocation, NC_OPTION_PUBLIC_KEY);
+	struct nc_evidence_report report = {0};
+	NC_JSON json_t *expect = NULL;
+	char key_id[NC_KEY_ID_HEX];
+	struct nc_public_key key;
+	int ret, status;
+
+	if (!key_path) {
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "evidence verify: --public-key is missing");
+		return nc_error_hint(reterr, "the key comes from whoever you trust, never from the evidence: `netcordon key public FILE` prints it");
+	}
+	ret = nc_key_load_public(key_path, &key, reterr);
+	if (ret < 0)
+		return ret;
+	ret = read_expected(nc_option(invocation, NC_OPTION_EXPECT), &expect, reterr);
+	if (ret < 0)
+		return ret;
+	ret = nc_evidence_verify(invocation->arguments[0], &key, expect, &report, reterr);
+	if (ret < 0)
+		return ret;
+	nc_key_id(&key, key_id);
+	if (invocation->json)
+		print_report_json(&report, key_id, expect != NULL);
+	else
+		print_report(&report, key_id, expect != NULL);
+	status = answers[report.answer].status;
+	nc_evidence_report_free(&report);
+	return status;
+}

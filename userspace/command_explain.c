@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * command_explain.c - `explain`: what the verdict would be and why, or what a word of the interface means
+ *
+ * The answer comes from the kernel's own verdict code (explain.h). What the host adds, its floor and its NAT64 prefixes, is the configuration's; the
+ * host's own addresses are not asked for, since the answer should not depend on where the question is put.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "cleanup.h"
+#include "commands.h"
+#include "explain.h"
+#include "instance_state.h"
+#include "output.h"
+
+const struct argp_option nc_explain_options[] = {
+	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
+	{"instance", NC_OPTION_INSTANCE, "NAME", 0, "instead of a profile: the one that a live instance was sealed with", 0},
+	{"authority", NC_OPTION_AUTHORITY, "AUTHORITY", 0, "workload (default) or plane", 0},
+	{0},
+};
+
+/* ---- a word ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct word {
+	const char *word, *what, *meaning;
+} words[] = {
+#define REASON(symbol, value, word, decision, sentence) {word, "reason, " #decision, sentence},
+	NC_REASONS(REASON)
+#undef REASON
+#define ERROR(symbol, word, status, sentence) {word, "error, exit status " #status, sentence},
+		NC_ERRORS(ERROR)
+#undef ERROR
+};
+#define WORDS (sizeof(words) / sizeof(*words))
+
+static int explain_word(const struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	const char *asked = invocation->arguments[0], *near, *known[WORDS + 1] = {NULL};
+
+	for (size_t i = 0; i < WORDS; i++) {
+		known[i] = words[i].word;
+		if (strcmp(words[i].word, asked))
+			continue;
+		if (invocation->json) {
+			json_t *document = json_pack("{s:s, s:s, s:s}", "word", asked, "what", words[i].what, "meaning", words[i].meaning);
+
+			nc_output_json(document);
+			json_decref(document);
+		} else {
+			printf("%s (%s): %s\n", asked, words[i].what, words[i].meaning);
+		}
+		return NC_EXIT_YES;
+	}
+	near = nc_nearest(asked, known);
+	nc_error_set(reterr, NC_E_USAGE, -EINVAL, "explain: '%s' is neither a reason nor an error, and a destination needs --profile", asked);
+	if (near)
+		return nc_error_hint(reterr, "did you mean '%s'?", near);
+	return nc_error_hint(reterr, "usage: netcordon explain %s", invocation->command->arguments);
+}
+
+/* ---- a destination --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The profile that was asked for, or that a live instance was sealed with. The caller frees; NULL with an error. */
+static char *profile_path(const struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	const char *instance = nc_option(invocation, NC_OPTION_INSTANCE);
+	char folder[NC_PATH_MAX], *path = NULL;
+
+	if (!instance)
+		return nc_invocation_profile(invocation, reterr);
+	if (nc_option(invocation, NC_OPTION_PROFILE)) {
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "explain: --profile and --instance exclude each other");
+		return NULL;
+	}
+	if (nc_invocation_instance(invocation, instance, folder, reterr) < 0)
+		return NULL;
+	if (asprintf(&path, "%s/" NC_INSTANCE_PROFILE, folder) < 0) {
+		nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the command line");
+		return NULL;
+	}
+	return path;
+}
+
+static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
+{
+	NC_FREE char *path = profile_path(invocation, reterr), *text = NULL;
+	size_t length;
+	int ret;
+
+	if (!path)
+		return reterr->status;
+	ret = nc_profile_read(path, &text, &length, reterr);
+	return ret < 0 ? ret : nc_profile_parse(text, length, ret_profile, reterr);
+}
+
+/* The operator's floor and prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
+static int host_part(const struct nc_config *config, struct nc_settings *ret_settings, struct nc_explain_floor **ret_floor, struct nc_error *reterr)
+{
+	struct nc_explain_floor *floor = calloc(config->floor_count + 1, sizeof(*floor));
+
+	if (!floor)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
+	for (size_t i = 0; i < config->floor_count; i++)
+		floor[i] = (struct nc_explain_floor){.address = config->floor[i], .kind = NC_FLOOR_OPERATOR};
+	*ret_settings = (struct nc_settings){.nat64_count = (uint32_t)config->nat64_count};
+	memcpy(ret_settings->nat64, config->nat64, sizeof(config->nat64));
+	*ret_floor = floor;
+	return 0;
+}
+
+static int print_explanation(const struct nc_invocation *invocation, const struct nc_explanation *explanation, struct nc_error *reterr)
+{
+	if (invocation->json) {
+		json_t *document = nc_explain_json(explanation);
+
+		if (!document)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "print the explanation");
+		nc_output_json(document);
+		json_decref(document);
+	} else {
+		nc_explain_text(explanation, stdout);
+	}
+	return explanation->decision == NC_DENY ? NC_EXIT_NO : NC_EXIT_YES;
+}
+
+static int ask(const struct nc_invocation *invocation, const struct nc_profile *profile, struct nc_error *reterr)
+{
+	struct nc_explain_question question = {.authority = NC_AUTHORITY_WORKLOAD};
+	NC_FREE struct nc_explain_floor *floor = NULL;
+	struct nc_explanation explanation;
+	char host[NC_HOST_NAME_MAX + 2];
+	struct nc_settings settings;
+	int ret = nc_option_authority(invocation, &question.authority, reterr);
+
+	if (ret == 0)
+		ret = nc_explain_target(invocation->arguments[0], host, &question.port, &question.protocol, reterr);
+	if (ret == 0)
+		ret = host_part(&invocation->config, &settings, &floor, reterr);
+	if (ret < 0)
+		return ret;
+	question.host = host;
+	question.settings = &settings;
+	question.floor = floor;
+	question.floor_count = invocation->config.floor_count;
+	ret = nc_explain(profile, &question, &explanation, reterr);
+	return ret < 0 ? ret : print_explanation(invocation, &explanation, reterr);
+}
+
+int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct nc_profile *profile = NULL;
+	int ret;
+
+	if (!nc_option(invocation, NC_OPTION_PROFILE) && !nc_option(invocation, NC_OPTION_INSTANCE))
+		return explain_word(invocation, reterr);
+	ret = read_profile(invocation, &profile, reterr);
+	if (ret == 0)
+		ret = ask(invocation, profile, reterr);
+	nc_profile_free(profile);
+	return ret;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* command_status.c - `status`: the instances that live, what their maps hold beside what they should hold, and what was refused */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "commands.h"
+#include "evidence.h"
+#include "explain.h"
+#include "output.h"
+
+struct listing {
+	const struct nc_invocation *invocation;
+	const char *only; /* NULL: all */
+	size_t count;
+	bool differs; /* somewhere the policy entries are not what they should be */
+	struct nc_table *table;
+	json_t *array;
+};
+
+static const char *state_word(const struct nc_instance_row *row)
+{
+	if (row->owner_lives)
+		return "live";
+	return row->kept ? "kept" : "orphan";
+}
+
+static bool reason_denies(int reason)
+{
+#define DENIES(symbol, value, word, decision, meaning)                                                                                               \
+	if (reason == value)                                                                                                                         \
+		return NC_##decision == NC_DENY;
+	NC_REASONS(DENIES)
+#undef DENIES
+	return true;
+}
+
+static uint64_t sum(const struct nc_counters *counters, bool denied)
+{
+	uint64_t total = 0;
+
+	for (int reason = NC_COUNTER_LOST + 1; reason < NC_REASON_MAX; reason++)
+		if (reason_denies(reason) == denied)
+			total += counters->by_reason[reason];
+	return total;
+}
+
+static json_t *authority_json(const struct nc_instance_row *row, int authority)
+{
+	return json_pack("{s:I, s:I, s:o, s:I}", "entries_intended", (json_int_t)row->intended[authority], "entries_present",
+			 (json_int_t)row->present[authority], "reasons", nc_counters_json(&row->counters[authority]), "events_lost",
+			 (json_int_t)row->counters[authority].by_reason[NC_COUNTER_LOST]);
+}
+
+static json_t *row_json(const struct nc_instance_row *row)
+{
+	char generation[17];
+
+	snprintf(generation, sizeof(generation), "%016llx", (unsigned long long)row->generation);
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "instance", row->name, "generation", generation, "state", state_word(row),
+			 "mode", nc_mode_word(row->mode), "populated", row->populated, "cgroup", row->cgroup, "workload", authority_json(row, 0),
+			 "plane", authority_json(row, 1));
+}
+
+static void entries_text(const struct nc_instance_row *row, int authority, char *ret_text, size_t size)
+{
+	const bool differs = row->present[authority] != row->intended[authority];
+
+	snprintf(ret_text, size, "%llu/%llu%s", (unsigned long long)row->present[authority], (unsigned long long)row->intended[authority],
+		 differs ? " DIFFERS" : "");
+}
+
+static void add_row(struct nc_table *table, const struct nc_instance_row *row)
+{
+	char workload[64], plane[64], allowed[24], refused[24], lost[24];
+
+	entries_text(row, 0, workload, sizeof(workload));
+	entries_text(row, 1, plane, sizeof(plane));
+	snprintf(allowed, sizeof(allowed), "%llu", (unsigned long long)(sum(&row->counters[0], false) + sum(&row->counters[1], false)));
+	snprintf(refused, sizeof(refused), "%llu", (unsigned long long)(sum(&row->counters[0], true) + sum(&row->counters[1], true)));
+	snprintf(lost, sizeof(lost), "%llu",
+		 (unsigned long long)(row->counters[0].by_reason[NC_COUNTER_LOST] + row->counters[1].by_reason[NC_COUNTER_LOST]));
+	nc_table_row(table, row->name, state_word(row), nc_mode_word(row->mode), row->populated ? "yes" : "no", workload, plane, allowed, refused,
+		     lost);
+}
+
+static void print_counters(const char *authority, const struct nc_counters *counters)
+{
+#define COUNT(symbol, value, word, decision, meaning)                                                                                                \
+	if (counters->by_reason[value])                                                                                                              \
+		printf("  %-8s  %-8s  %-22s  %10llu  %s\n", authority, NC_##decision == NC_DENY ? "refused" : "allowed", word,                       \
+		       (unsigned long long)counters->by_reason[value], meaning);
+	NC_REASONS(COUNT)
+#undef COUNT
+}
+
+static void print_one(const struct nc_instance_row *row)
+{
+	char workload[64], plane[64];
+
+	entries_text(row, 0, workload, sizeof(workload));
+	entries_text(row, 1, plane, sizeof(plane));
+	printf("%s\n  state       %s, processes: %s\n  mode        %s\n", row->name, state_word(row), row->populated ? "yes" : "no",
+	       nc_mode_word(row->mode));
+	printf("  generation  %016llx\n  cgroup      %s\n", (unsigned long long)row->generation, row->cgroup);
+	printf("  entries     workload %s, plane %s (present/intended)\n", workload, plane);
+	printf("  lost        %llu events\n\n",
+	       (unsigned long long)(row->counters[0].by_reason[NC_COUNTER_LOST] + row->counters[1].by_reason[NC_COUNTER_LOST]));
+	print_counters("workload", &row->counters[0]);
+	print_counters("plane", &row->counters[1]);
+}
+
+static int list_row(void *context, const struct nc_instance_row *row)
+{
+	struct listing *listing = context;
+
+	if (listing->only && strcmp(listing->only, row->name))
+		return 0;
+	listing->count++;
+	listing->differs |= row->present[0] != row->intended[0] || row->present[1] != row->intended[1];
+	if (listing->array)
+		json_array_append_new(listing->array, row_json(row));
+	else if (listing->only)
+		print_one(row);
+	else
+		add_row(listing->table, row);
+	return 0;
+}
+
+static int print_listing(struct listing *listing, struct nc_error *reterr)
+{
+	if (listing->only && !listing->count) {
+		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", listing->only);
+		return nc_error_hint(reterr, "`netcordon status` lists them; `netcordon events` reads evidence of ended ones");
+	}
+	if (listing->array) {
+		nc_output_json(listing->only ? json_array_get(listing->array, 0) : listing->array);
+		return 0;
+	}
+	if (listing->only)
+		return 0;
+	if (!listing->count) {
+		puts("no instance lives");
+		return 0;
+	}
+	return nc_table_print(listing->table, stdout, reterr);
+}
+
+int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct listing listing = {.invocation = invocation, .only = invocation->arguments[0]};
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_open(&options, &host, reterr);
+	if (ret < 0)
+		return ret;
+	if (invocation->json)
+		listing.array = json_array();
+	else
+		listing.table = nc_table_new(9);
+	nc_table_row(listing.table, "INSTANCE", "STATE", "MODE", "PROCESSES", "WORKLOAD", "PLANE", "ALLOWED", "REFUSED", "LOST");
+	ret = nc_instances(host, list_row, &listing, reterr);
+	if (ret == 0)
+		ret = print_listing(&listing, reterr);
+	json_decref(listing.array);
+	nc_table_free(listing.table);
+	nc_host_close(host);
+	if (ret < 0)
+		return ret;
+	return listing.differs ? NC_EXIT_NO : NC_EXIT_YES;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * commands.c - the table of commands, and the way from argv to one of them
+ *
+ * Order of one call: find the command (its name is the first one or two words), read its arguments against its options, read the configuration,
+ * run, print the error if there is one, make sure that what was printed arrived. Until the function runs nothing has been created.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "commands.h"
+#include "launch.h"
+#include "output.h"
+
+static const struct argp_option no_options[] = {{0}};
+
+const struct nc_command nc_commands[] = {
+	{.group = "Workloads",
+	 .name = "run",
+	 .arguments = "--profile PROFILE [OPTION...] [--] COMMAND [ARGUMENT...]",
+	 .summary = "start a command behind a sealed egress policy",
+	 .text = "Checks the profile, seals its policy in the kernel, signs the launch statement, proves with a canary that the refusal works, and "
+		 "only then "
+		 "starts COMMAND. When an error occurs before that, COMMAND never runs and nothing is left behind.\n"
+		 "The exit status is COMMAND's own, 128 and the signal's number when a signal ended it, 125 when netcordon itself failed, 126 when "
+		 "COMMAND cannot "
+		 "be executed, 127 when it is not found. With --status-fd nothing has to be guessed from it.",
+	 .options = nc_run_options,
+	 .function = nc_command_run,
+	 .least = 1,
+	 .most = -1,
+	 .passes = 1,
+	 .shell_statuses = true},
+	{.group = "Workloads",
+	 .name = "attach",
+	 .arguments = "--cgroup CGROUP --profile PROFILE [OPTION...]",
+	 .summary = "seal a cgroup that somebody else made",
+	 .text = "Seals an existing cgroup and supervises it until it is empty or `netcordon stop` ends it. What `run` would have done for the "
+		 "process (user id, "
+		 "capabilities, seccomp, namespaces, descriptors) is checked as far as it can be seen from outside; the rest is named as a gap in "
+		 "the evidence.",
+	 .options = nc_attach_options,
+	 .function = nc_command_attach,
+	 .shell_statuses = true},
+	{.group = "Workloads",
+	 .name = "exec",
+	 .arguments = "INSTANCE [--authority AUTHORITY] [OPTION...] -- COMMAND [ARGUMENT...]",
+	 .summary = "start a command inside a live instance",
+	 .text = "Starts COMMAND under one authority of INSTANCE. `--authority plane` is the only way to the plane's destinations, and the only "
+		 "process that is "
+		 "handed the plane's credentials (--plane-env-fd). Exit statuses are those of `run`.",
+	 .options = nc_exec_options,
+	 .function = nc_command_exec,
+	 .least = 2,
+	 .most = -1,
+	 .passes = 2,
+	 .shell_statuses = true},
+	{.group = "Workloads",
+	 .name = "stop",
+	 .arguments = "INSTANCE",
+	 .summary = "end an instance: TERM, then KILL after the grace",
+	 .text = "Returns when the instance is gone and its evidence is closed.",
+	 .options = nc_stop_options,
+	 .function = nc_command_stop,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Workloads",
+	 .name = "wait",
+	 .arguments = "INSTANCE",
+	 .summary = "wait until an instance has ended",
+	 .text = "Exits 0 when it has ended and its evidence is closed, 1 when there is no such instance, 3 when --timeout has passed before.",
+	 .options = nc_wait_options,
+	 .function = nc_command_wait,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Looking",
+	 .name = "status",
+	 .arguments = "[INSTANCE]",
+	 .summary = "show live instances: policy entries, refusals, losses",
+	 .text = "One line for each instance, or one instance with every counter. Policy entries are shown as present/intended; where the two differ "
+		 "the exit "
+		 "status is 1.",
+	 .options = no_options,
+	 .function = nc_command_status,
+	 .most = 1},
+	{.group = "Looking",
+	 .name = "events",
+	 .arguments = "INSTANCE|FOLDER",
+	 .summary = "show what the kernel decided, and why",
+	 .text = "Reads the evidence of an instance, live or ended, by its name or by the evidence folder itself. Every first refusal of a "
+		 "destination for a "
+		 "reason is an event; repeats are counted in the counters. With --json one record a line, as it stands in the evidence.",
+	 .options = nc_events_options,
+	 .function = nc_command_events,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Looking",
+	 .name = "explain",
+	 .arguments = "--profile PROFILE|--instance NAME HOST:PORT[/udp] | WORD",
+	 .summary = "say what the verdict would be and why, or what a word means",
+	 .text = "Runs the kernel's own verdict code on a profile and a destination, without privileges and without a network. Exits 0 when the "
+		 "answer is allow "
+		 "and 1 when it is deny. With a single WORD it explains a reason or an error code.",
+	 .options = nc_explain_options,
+	 .function = nc_command_explain,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Host",
+	 .name = "host up",
+	 .arguments = "",
+	 .summary = "load, pin and attach the programs, then verify them",
+	 .text = "A `run` does this by itself where it is missing. Safe to repeat; when everything is in place it only verifies.",
+	 .options = no_options,
+	 .function = nc_command_host_up},
+	{.group = "Host",
+	 .name = "host down",
+	 .arguments = "",
+	 .summary = "take the programs away",
+	 .text = "Refused while an instance lives, unless --force, which ends the instances first.",
+	 .options = nc_host_down_options,
+	 .function = nc_command_host_down},
+	{.group = "Host",
+	 .name = "host probe",
+	 .arguments = "",
+	 .summary = "find out which ways out are closed on this machine",
+	 .text = "Tries the real thing on a scratch cgroup, never goes by version or errno, and prints the table of closures. Exits 1 while there is "
+		 "a gap.",
+	 .options = nc_host_probe_options,
+	 .function = nc_command_host_probe},
+	{.group = "Host",
+	 .name = "host status",
+	 .arguments = "",
+	 .summary = "verify what is in force; end what dead supervisors left",
+	 .text = "Asks the kernel which programs are effective, counts what the maps hold, and cleans up instances whose supervisor died. Exits 1 "
+		 "when the "
+		 "programs are not installed.",
+	 .options = no_options,
+	 .function = nc_command_host_status},
+	{.group = "Evidence",
+	 .name = "evidence verify",
+	 .arguments = "FOLDER",
+	 .summary = "check an instance's evidence with nothing but a public key",
+	 .text = "Answers complete (exit status 0), invalid (1), open (4: not closed, the instance may still live) or incomplete (5: something is "
+		 "missing or was "
+		 "lost, and the evidence says so). It proves authorship and integrity, not that the statements are true.",
+	 .options = nc_evidence_options,
+	 .function = nc_command_evidence_verify,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Evidence",
+	 .name = "key generate",
+	 .arguments = "FILE",
+	 .summary = "make a new signing key",
+	 .text = "Ed25519, PKCS#8 PEM, mode 0600. A file that exists is never overwritten. The key's id goes to standard output.",
+	 .options = no_options,
+	 .function = nc_command_key_generate,
+	 .least = 1,
+	 .most = 1,
+	 .no_config = true},
+	{.group = "Evidence",
+	 .name = "key public",
+	 .arguments = "FILE",
+	 .summary = "print the public half of a signing key",
+	 .text = "As PEM (SubjectPublicKeyInfo), which openssl reads.",
+	 .options = no_options,
+	 .function = nc_command_key_public,
+	 .least = 1,
+	 .most = 1,
+	 .no_config = true},
+	{.group = "Program",
+	 .name = "version",
+	 .arguments = "",
+	 .summary = "print the build, its revision and what it speaks",
+	 .text = "A build whose manifest is not that of a released revision calls itself dev, and can hold no receipt.",
+	 .options = no_options,
+	 .function = nc_command_version,
+	 .no_config = true},
+	{.group = "Program",
+	 .name = "help",
+	 .arguments = "[COMMAND]",
+	 .summary = "print this list, or one command's manual",
+	 .text = "",
+	 .options = nc_help_options,
+	 .function = nc_command_help,
+	 .most = 2,
+	 .no_config = true},
+	{0}};
+
+const struct argp_option nc_common_options[] = {{"root", NC_OPTION_ROOT, "CGROUP", 0, "cgroup that counts as root", 0},
+						{"config", NC_OPTION_CONFIG, "FILE", 0, "configuration instead of " NC_CONFIG_PATH, 0},
+						{"json", NC_OPTION_JSON, NULL, 0, "output and errors for machines", 0},
+						{"help", NC_OPTION_HELP, NULL, 0, "print what the command does", 0},
+						{0}};
+
+static bool is_second_word(const char *first, const char *second)
+{
+	for (const struct nc_command *command = nc_commands; command->name; command++) {
+		size_t length = strlen(first);
+
+		if (!strncmp(command->name, first, length) && command->name[length] == ' ' && !strcmp(command->name + length + 1, second))
+			return true;
+	}
+	return false;
+}
+
+/* "up, down, probe, status" for "host"; "" when no command begins with that word and goes on. */
+static void second_words(const char *first, char *ret_words, size_t size)
+{
+	size_t length = strlen(first);
+
+	ret_words[0] = '\0';
+	for (const struct nc_command *command = nc_commands; command->name; command++) {
+		size_t used = strlen(ret_words);
+
+		if (!strncmp(command->name, first, length) && command->name[length] == ' ')
+			snprintf(ret_words + used, size - used, "%s%s", used ? ", " : "", command->name + length + 1);
+	}
+}
+
+static int command_unknown(const char *word, struct nc_error *reterr)
+{
+	const char *names[64] = {NULL};
+	const char *near;
+	size_t count = 0;
+
+	for (const struct nc_command *command = nc_commands; command->name; command++)
+		names[count++] = command->name;
+	near = nc_nearest(word, names);
+	nc_error_set(reterr, NC_E_USAGE, -EINVAL, "'%s' is not a command", word);
+	if (near)
+		return nc_error_hint(reterr, "did you mean '%s'? `netcordon help` lists them all", near);
+	return nc_error_hint(reterr, "`netcordon help` lists the commands");
+}
+
+int nc_command_find(int argc, char **argv, const struct nc_command **ret_command, int *ret_words, struct nc_error *reterr)
+{
+	char words[256];
+
+	if (argc < 1) {
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no command is given");
+		return nc_error_hint(reterr, "`netcordon help` lists the commands");
+	}
+	for (const struct nc_command *command = nc_commands; command->name; command++) {
+		const char *space = strchr(command->name, ' ');
+		size_t length = space ? (size_t)(space - command->name) : strlen(command->name);
+
+		if (strlen(argv[0]) != length || strncmp(argv[0], command->name, length))
+			continue;
+		if (space && (argc < 2 || strcmp(argv[1], space + 1)))
+			continue;
+		*ret_command = command;
+		*ret_words = space ? 2 : 1;
+		return 0;
+	}
+	second_words(argv[0], words, sizeof(words));
+	if (!words[0])
+		return command_unknown(argv[0], reterr);
+	if (argc < 2 || argv[1][0] == '-')
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "'%s' needs a second word", argv[0]);
+	else
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "'%s %s' is not a command", argv[0], argv[1]);
+	return nc_error_hint(reterr, "one of: %s", words);
+}
+
+/* `netcordon help`, asked for in the ways that people ask. */
+static bool wants_help(int argc, char **argv)
+{
+	return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+}
+
+/*
+ * Common options may stand before the command too: they are moved behind its name, so that there is one reader of options. Returns a new vector
+ * without the program's name, which the caller frees.
+ */
+static char **command_first(int argc, char **argv)
+{
+	char **moved = calloc((size_t)argc + 1, sizeof(*moved));
+	int leading = 1, name = 0, words;
+
+	if (!moved)
+		return NULL;
+	while (leading < argc && argv[leading][0] == '-') {
+		bool value = !strcmp(argv[leading], "--root") || !strcmp(argv[leading], "--config");
+
+		leading += value && leading + 1 < argc ? 2 : 1;
+	}
+	words = leading + 1 < argc && is_second_word(argv[leading], argv[leading + 1]) ? 2 : 1;
+	while (name < words && leading + name < argc) {
+		moved[name] = argv[leading + name];
+		name++;
+	}
+	for (int i = 1; i < leading; i++)
+		moved[name++] = argv[i];
+	for (int i = leading + words; i < argc; i++)
+		moved[name++] = argv[i];
+	return moved;
+}
+
+static int invoke(int argc, char **argv, struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	int words = 0, ret;
+
+	if (argc > 0 && !strcmp(argv[0], "--version"))
+		argv[0] = (char *)"version";
+	ret = nc_command_find(argc, argv, &invocation->command, &words, reterr);
+	if (ret < 0)
+		return ret;
+	ret = nc_arguments_read(invocation, argc - words, argv + words, reterr);
+	if (ret < 0)
+		return ret;
+	if (nc_option(invocation, NC_OPTION_HELP)) {
+		nc_help_command(invocation->command);
+		return NC_EXIT_YES;
+	}
+	if (!invocation->command->no_config) {
+		ret = nc_config_read(nc_option(invocation, NC_OPTION_CONFIG), &invocation->config, reterr);
+		if (ret < 0)
+			return ret;
+	}
+	return invocation->command->function(invocation, reterr);
+}
+
+static int exit_status(const struct nc_invocation *invocation, const struct nc_error *error)
+{
+	if (invocation->failure)
+		return invocation->failure;
+	if (invocation->command && invocation->command->shell_statuses)
+		return NC_EXIT_OURS;
+	return nc_error_exit(error->code);
+}
+
+int nc_commands_main(int argc, char **argv)
+{
+	struct nc_invocation invocation = {0};
+	struct nc_error error = {0};
+	char **moved = command_first(argc, argv);
+	int ret;
+
+	if (!moved) {
+		ret = nc_error_sys(&error, NC_E_SYSTEM, -ENOMEM, "read the command line");
+	} else if (wants_help(argc, argv)) {
+		nc_help_print();
+		ret = NC_EXIT_YES;
+	} else {
+		ret = invoke(argc - 1, moved, &invocation, &error);
+	}
+	if (ret >= 0 && (fflush(stdout) || ferror(stdout)))
+		ret = nc_error_sys(&error, NC_E_SYSTEM, -errno, "write to standard output");
+	if (ret < 0) {
+		nc_output_error(&error, invocation.json);
+		ret = exit_status(&invocation, &error);
+	}
+	nc_config_free(&invocation.config);
+	free(invocation.arguments);
+	free(moved);
+	return ret;
+}

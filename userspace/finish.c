@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * finish.c - phase `end`: what was sent arrives, what happened is counted and signed, nothing is left
+ *
+ * The order matters. First nothing runs any more; then what was already sent gets its bounded time, while the policy is still open for it; then the edge hands
+ * over its last events; then the counters are final, the policy is read back once more, and the closing statement is signed. Only then is the instance taken
+ * apart, and the Runner told.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "cleanup.h"
+#include "exec_record.h"
+#include "json.h"
+#include "launch_state.h"
+#include "seen_json.h"
+#include "watch.h"
+
+#define KILL_MS 5000
+
+static int empty(struct nc_launch *launch, struct nc_error *reterr)
+{
+	nc_child_end(&launch->child);
+	return nc_claim_kill(launch->claim, NC_AUTHORITY_WORKLOAD, KILL_MS, reterr) ?: nc_claim_kill(launch->claim, NC_AUTHORITY_PLANE, KILL_MS, reterr);
+}
+
+static int drain(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int patience = launch->options->drain_ms < 0 ? NC_DRAIN_MS : launch->options->drain_ms;
+
+	return nc_claim_drain(launch->claim, launch->netns_fd, patience, &launch->ending.sockets_destroyed, reterr);
+}
+
+/* An edge that was lost has said all it could: the kernel's own counters and the closing statement's cause tell the rest. */
+static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = 0;
+
+	if (launch->edge.fd < 0)
+		return 0;
+	launch->edge.flushed = false;
+	if (nc_edge_flush(&launch->edge) < 0)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EPIPE, "the edge is gone");
+	while (r == 0 && !launch->edge.flushed) {
+		r = nc_launch_wait_readable(launch, launch->edge.fd, reterr);
+		if (r == 0)
+			r = nc_watch_edge(launch, reterr);
+	}
+	nc_edge_end(&launch->edge);
+	return r;
+}
+
+static int record_seen(void *context, const struct nc_seen_key *key, const struct nc_seen_value *value)
+{
+	struct nc_launch *launch = context;
+	NC_JSON json_t *record = nc_seen_json(key, value);
+	struct nc_error error;
+
+	return record ? nc_evidence_append(launch->evidence, record, &error) : -ENOMEM;
+}
+
+json_t *nc_ending_json(const struct nc_ending *ending)
+{
+	json_t *result = json_pack("{s:s}", "cause", ending->cause);
+
+	if (result && ending->known && WIFEXITED(ending->wait_status))
+		json_object_set_new(result, "code", json_integer(WEXITSTATUS(ending->wait_status)));
+	if (result && ending->known && WIFSIGNALED(ending->wait_status))
+		json_object_set_new(result, "signal", json_integer(WTERMSIG(ending->wait_status)));
+	return result;
+}
+
+static int compose_closing(struct nc_launch *launch, json_t **ret_closing, struct nc_error *reterr)
+{
+	const struct nc_ending *ending = &launch->ending;
+	struct nc_counters workload, plane;
+	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &workload, reterr) ?:
+		nc_claim_counters(launch->claim, NC_AUTHORITY_PLANE, &plane, reterr);
+
+	if (r < 0)
+		return r;
+	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I}", "result", nc_ending_json(ending), "counters", "workload", nc_counters_json(&workload), "plane",
+				 nc_counters_json(&plane), "losses",
+				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost), "policy_intact",
+				 ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed);
+	return *ret_closing ? 0 : nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
+}
+
+/* Is the policy still, byte for byte, what was sealed? A difference is a finding, not a failure of the launch: it is signed. */
+static int check_policy(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = nc_claim_check(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], reterr) ?:
+		nc_claim_check(launch->claim, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
+
+	launch->ending.policy_intact = r == 0;
+	return r < 0 && reterr->code != NC_E_SEAL_MISMATCH ? r : 0;
+}
+
+static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_JSON json_t *closing = NULL;
+	int r = nc_exec_records_collect(launch, reterr) ?: nc_claim_seen(launch->claim, record_seen, launch, reterr) ?: check_policy(launch, reterr) ?:
+		compose_closing(launch, &closing, reterr);
+
+	return r < 0 ? r : nc_evidence_close(NC_TAKE_PTR(launch->evidence), closing, reterr);
+}
+
+static int release(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_claim_release(NC_TAKE_PTR(launch->claim), reterr);
+}
+
+int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
+{
+	/* From here on the command has ended: neither the deadline of its start nor a signal for it means anything any more. */
+	struct signalfd_siginfo late;
+
+	launch->deadline_ns = 0;
+	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
+		;
+	/* clang-format off */
+	return empty(launch, reterr) ?:
+	       drain(launch, reterr) ?:
+	       flush_edge(launch, reterr) ?:
+	       close_evidence(launch, reterr) ?:
+	       release(launch, reterr) ?:
+	       nc_status_exited(launch, reterr);
+	/* clang-format on */
+}
+
+int nc_launch_exit_status(const struct nc_launch *launch)
+{
+	const struct nc_ending *ending = &launch->ending;
+
+	if (!ending->known)
+		return 0;
+	return WIFSIGNALED(ending->wait_status) ? 128 + WTERMSIG(ending->wait_status) : WEXITSTATUS(ending->wait_status);
+}

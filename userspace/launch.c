@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch.c - the phases of a launch, and their undoing
+ *
+ *   profile    what was handed over is read once and checked; nothing has been created yet
+ *   host       the kernel's side is in place, and is what it should be
+ *   seal       cgroups under random names, policy written, read back, opened
+ *   statement  signed and durable: what is in force, before anything runs
+ *   birth      the child is born inside, and becomes what it must be
+ *   canary     its own attempts are refused, by this policy and no other
+ *   supervise  the Runner hears `sealed`; exec; signals, events, checkpoints, until the end
+ *   end        what was sent arrives, counters, closing statement, nothing is left
+ *
+ * Every phase has an undo that releases what it made. The undos run in reverse order in every case, so that success and failure leave by the same door.
+ * Until `supervise` has told the child to go on, no instruction of the command has been executed: a failure before that means that it never runs.
+ */
+#include <errno.h>
+#include "launch_state.h"
+
+static const struct nc_phase run_phases[] = {
+	{ "profile", nc_phase_profile, nc_undo_profile },
+	{ "host", nc_phase_host, nc_undo_host },
+	{ "seal", nc_phase_seal, nc_undo_seal },
+	{ "statement", nc_phase_statement, nc_undo_statement },
+	{ "birth", nc_phase_birth, nc_undo_birth },
+	{ "canary", nc_phase_canary, nc_undo_canary },
+	{ "supervise", nc_phase_supervise, nc_undo_supervise },
+	{ "end", nc_phase_end, NULL },
+};
+
+int nc_launch_run(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
+{
+	struct nc_launch launch;
+
+	nc_launch_init(&launch, options, NC_PROVIDER_RUN);
+	return nc_launch_go(&launch, run_phases, sizeof(run_phases) / sizeof(run_phases[0]), ret_status, reterr);
+}
+
+void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *options, enum nc_provider provider)
+{
+	*launch = (struct nc_launch){
+		.options = options,
+		.provider = provider,
+		.authority = NC_AUTHORITY_WORKLOAD,
+		.phase = "",
+		.signal_fd = -1,
+		.stdio = NC_STDIO_NONE,
+		.netns_fd = -1,
+		.own_netns_fd = -1,
+		.lock_fd = -1,
+		.edge = NC_EDGE_NONE,
+		.child = NC_CHILD_NONE,
+		.canary = NC_CANARY_NONE,
+		.ending = { .cause = "" },
+	};
+	if (options->deadline_ms > 0)
+		launch->deadline_ns = nc_now_ns() + (int64_t)options->deadline_ms * 1000000;
+}
+
+/* What a shell would say of a command that cannot be executed (POSIX, Shell Command Language, 2.8.2). */
+static int failure_status(const struct nc_launch *launch)
+{
+	if (!launch->exec_error)
+		return NC_EXIT_OURS;
+	return launch->exec_error == -ENOENT || launch->exec_error == -ENOTDIR ? NC_EXIT_NOT_FOUND : NC_EXIT_NOT_RUNNABLE;
+}
+
+int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr)
+{
+	size_t reached = 0;
+	int r = 0;
+
+	while (r == 0 && reached < count) {
+		launch->phase = phases[reached].name;
+		r = phases[reached++].run(launch, reterr);
+	}
+	*ret_status = r < 0 ? failure_status(launch) : nc_launch_exit_status(launch);
+	if (r < 0)
+		nc_status_failed(launch, reterr);
+	while (reached-- > 0) {
+		if (phases[reached].undo)
+			phases[reached].undo(launch);
+	}
+	return r;
+}

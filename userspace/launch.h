@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch.h - from a profile and a command to a workload behind a sealed cordon, and to the evidence that is left behind
+ *
+ * Three ways in, which are three providers: `run` starts a command, `attach` seals a cgroup that somebody else fills, `exec` adds a command to a
+ * running instance, under one of its two authorities. Each of them goes through numbered phases (launch.c), each phase has its undo, and an error in
+ * any of them means that the command never runs and that nothing is left.
+ *
+ * The caller hands over paths and descriptors and keeps them: nothing here is freed, and descriptors stay the caller's but are read or written only
+ * by the call. The call blocks until the command has ended (run, exec) or the cgroup is empty (attach). It takes over the signal mask of the calling
+ * thread and restores it; it must be called from a process with one thread, since it forks.
+ */
+#ifndef NC_LAUNCH_H
+#define NC_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include "error.h"
+#include "loader.h"
+
+/* Exit statuses of `run` and `exec` beside the command's own; 128+n when signal n ended it. */
+#define NC_EXIT_OURS 125	 /* netcordon failed; the command did not run, or could not be supervised to its end */
+#define NC_EXIT_NOT_RUNNABLE 126 /* the command was found and could not be executed */
+#define NC_EXIT_NOT_FOUND 127	 /* there is no such command */
+
+#define NC_GRACE_MS 10000      /* between TERM and KILL, when nothing else was asked for */
+#define NC_DRAIN_MS 2000       /* how long what was sent before the end may take to arrive */
+#define NC_CHECKPOINT_MS 10000 /* newest signed checkpoint is at most this old while there is something to sign */
+
+enum nc_on_death {
+	NC_ON_DEATH_ORPHAN, /* nothing asked: the workload stays behind its cordon until `host status` or the next claim of its name ends it */
+	NC_ON_DEATH_KEEP,   /* it stays until `stop`, on purpose */
+	NC_ON_DEATH_KILL,   /* the kernel kills it with its supervisor */
+};
+
+/*
+ * All of `run`; NC_LAUNCH_OPTIONS gives every field its "not asked for". Where a default comes from the configuration file, the command line puts
+ * it in here: launch knows no configuration.
+ */
+struct nc_launch_options {
+	const struct nc_host_options *host; /* never NULL */
+	const char *provider_revision;	    /* NULL: "dev" */
+	const char *profile;		    /* path; never NULL for run and attach */
+	const char *instance;		    /* NULL: a random name */
+	const char *netns;		    /* path of a network namespace; NULL: the caller's */
+	const char *evidence;		    /* the folder itself, which must not exist; NULL: evidence_parent/INSTANCE-GENERATION */
+	const char *evidence_parent;	    /* made (0700) when missing; NULL: /var/lib/netcordon/evidence */
+	const char *key;		    /* secret key, PEM; never NULL for run and attach */
+	const char *attester;		    /* name that stands in signature files; NULL: "local" */
+	const char *binding;		    /* --bind FILE: a JSON object, carried in the launch statement unchanged; NULL: none */
+	const char *cgroup;		    /* attach: path of the cgroup to seal */
+	enum nc_authority authority;	    /* exec: which; 0: plane */
+	char *const *command;		    /* NULL-terminated; run and exec */
+
+	int status_fd;	  /* JSON lines; -1: none */
+	int hold_fd;	  /* one byte: go; end of file: do not; -1: go at once */
+	int env_fd;	  /* NAME=value, NUL-separated, until end of file; read by the process that becomes the command; -1: none */
+	int plane_env_fd; /* exec of the plane: the same form, the credentials; -1: none */
+
+	int deadline_ms;   /* from the call to the start of the command, `hold_fd` included; 0: none */
+	int lifetime_ms;   /* from the start of the command to TERM; 0: none */
+	int grace_ms;	   /* from TERM to KILL; -1: NC_GRACE_MS */
+	int drain_ms;	   /* -1: NC_DRAIN_MS */
+	int checkpoint_ms; /* -1: NC_CHECKPOINT_MS; 0: only at start and end */
+	enum nc_on_death on_death;
+	bool pty; /* a pseudo terminal of the command's own, as if the profile said so */
+};
+
+#define NC_LAUNCH_OPTIONS                                                                                                                            \
+	{                                                                                                                                            \
+		.status_fd = -1, .hold_fd = -1, .env_fd = -1, .plane_env_fd = -1, .grace_ms = -1, .drain_ms = -1, .checkpoint_ms = -1                \
+	}
+
+/*
+ * Runs `command` behind the profile's policy. 0: it ran, *ret_status is what to exit with (the command's own, 128+signal). Negative: it did not run
+ * or was not supervised to its end; reterr says why, *ret_status is then NC_EXIT_OURS, _NOT_RUNNABLE or _NOT_FOUND. Whatever happens has also been
+ * written to status_fd: exactly one `exited` or `failed` is its last line.
+ */
+int nc_launch_run(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+/* Seals options->cgroup and watches over it until it is empty (after it once was not) or SIGTERM/SIGINT comes, which unseals nothing that lives: what
+ * is inside is killed first. *ret_status is 0, or NC_EXIT_OURS with a negative return. */
+int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+/* Runs `command` inside the live instance options->instance under options->authority. INSTANCE_BUSY while that authority has a live tree. */
+int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+/* Asks the supervisor of a live instance to end it (TERM, grace, KILL), or ends an orphan; returns when the instance is gone. */
+int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
+/* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
+int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
+
+/* The hidden command under which this binary executes itself as an instance's edge. main() calls nc_edge_main before anything else when argv[1] is this
+ * word, and exits with its result; it reads no configuration and prints nothing. */
+#define NC_EDGE_COMMAND "-edge"
+int nc_edge_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch_seal.c - phases `host` and `seal`: the kernel's side is what it should be, and this instance's policy is in it
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "instance_state.h"
+#include "launch_state.h"
+
+int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr)
+{
+	const struct nc_host_options *options = launch->options->host;
+
+	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->runtime ? options->runtime : NC_RUNTIME_FOLDER);
+	return nc_host_up(options, &launch->host, reterr) ?: nc_floor_open(launch->host, &launch->floor, reterr);
+}
+
+void nc_undo_host(struct nc_launch *launch)
+{
+	nc_floor_close(launch->floor);
+	launch->floor = NULL;
+	nc_host_close(launch->host);
+	launch->host = NULL;
+}
+
+/* ---- the system call filter, by what the hooks leave open ------------------------------------------------------------------------------------- */
+
+static bool in_force(const struct nc_closure *rows, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(rows[i].path, path) == 0)
+			return rows[i].state == NC_CLOSURE_IN_FORCE;
+	}
+	return false; /* a row that is not there closes nothing */
+}
+
+static int find_root(const struct nc_launch *launch, bool *ret_true_root, struct nc_error *reterr)
+{
+	const char *root = launch->options->host->root;
+	struct stat chosen, top;
+	char mount[NC_PATH_MAX];
+	int r;
+
+	*ret_true_root = true;
+	if (!root)
+		return 0;
+	r = nc_cgroup_mount(mount, reterr);
+	if (r < 0)
+		return r;
+	if (stat(root, &chosen) < 0 || stat(mount, &top) < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at %s", root);
+	*ret_true_root = chosen.st_dev == top.st_dev && chosen.st_ino == top.st_ino;
+	return 0;
+}
+
+/* Asked once for what the hooks alone close, which decides what the filter must refuse, and once for what is then closed altogether. */
+int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr)
+{
+	struct nc_closure_facts facts = { .effective = &launch->effective };
+	const struct nc_closure *rows;
+	size_t count;
+	int r = find_root(launch, &facts.true_root, reterr);
+
+	if (r < 0)
+		return r;
+	nc_closures_of(&facts, &rows, &count);
+	launch->seccomp_choice.refuse_unix =
+		!launch->profile->unix_gap_accepted && !(in_force(rows, count, "unix_pathname") && in_force(rows, count, "unix_abstract"));
+	launch->seccomp_choice.allow_io_uring = in_force(rows, count, "io_uring_socket");
+	facts.starts_process = starts_process;
+	facts.unix_gap_accepted = launch->profile->unix_gap_accepted;
+	nc_closures_of(&facts, &launch->closures, &launch->closure_count);
+	return starts_process ? nc_seccomp_filter(launch->runtime, &launch->seccomp_choice, &launch->seccomp, reterr) : 0;
+}
+
+/* ---- seal --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int choose_name(struct nc_launch *launch, struct nc_error *reterr)
+{
+	uint64_t random;
+
+	if (launch->options->instance) {
+		if (strlen(launch->options->instance) > NC_INSTANCE_NAME_MAX)
+			return nc_error_set(reterr, NC_E_INSTANCE_INVALID, -EINVAL, "the instance's name is longer than %d bytes", NC_INSTANCE_NAME_MAX);
+		snprintf(launch->instance, sizeof(launch->instance), "%s", launch->options->instance);
+		return 0;
+	}
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "getrandom");
+	snprintf(launch->instance, sizeof(launch->instance), "i-%016" PRIx64, random);
+	return 0;
+}
+
+static int start_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
+
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, &launch->edge, reterr);
+}
+
+static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = 0;
+
+	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
+		nc_identity_own(nc_claim_index(launch->claim), NC_UID_WORKLOAD, &launch->identity);
+	else
+		r = nc_identity_workload(launch->profile, nc_claim_index(launch->claim), &launch->identity, reterr);
+	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
+}
+
+static int make_limits(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_limits_make(&launch->profile->process, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD),
+			      nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD), nc_claim_generation(launch->claim), &launch->limits, reterr);
+}
+
+static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = nc_netns_cookie(launch->netns_fd, &launch->netns_cookie, reterr);
+
+	for (int i = 0; r == 0 && i < 2; i++) {
+		const struct nc_seal seal = { .image = &launch->images[i], .netns_cookie = launch->netns_cookie };
+
+		r = nc_claim_seal(launch->claim, i == 0 ? NC_AUTHORITY_WORKLOAD : NC_AUTHORITY_PLANE, &seal, reterr);
+	}
+	return r;
+}
+
+static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr) :
+							nc_claim_make_cgroups(launch->claim, reterr);
+}
+
+int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
+{
+	/* clang-format off */
+	return choose_name(launch, reterr) ?:
+	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
+	       start_edge(launch, reterr) ?: /* gets ready while the rest goes on */
+	       take_identity(launch, reterr) ?:
+	       make_cgroups(launch, reterr) ?:
+	       (launch->provider == NC_PROVIDER_RUN ? make_limits(launch, reterr) : 0) ?:
+	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->effective, reterr) ?:
+	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
+	       seal_both(launch, reterr) ?:
+	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
+	/* clang-format on */
+}
+
+void nc_undo_seal(struct nc_launch *launch)
+{
+	struct nc_error ignored; /* the launch has its own error; what could not be removed is found by `host status` */
+
+	nc_seccomp_free(&launch->seccomp);
+	nc_effective_free(&launch->effective);
+	nc_edge_end(&launch->edge);
+	nc_claim_release(launch->claim, &ignored);
+	launch->claim = NULL;
+	nc_limits_remove(&launch->limits);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch_state.h - one launch in the making: what the phases hand to each other
+ *
+ * Only launch's own files include this. Each member belongs to the phase under whose name it stands; that phase's undo releases it, and a later phase
+ * may only read it, unless a comment says otherwise.
+ */
+#ifndef NC_LAUNCH_STATE_H
+#define NC_LAUNCH_STATE_H
+
+#include <sys/signalfd.h>
+#include "canary.h"
+#include "child.h"
+#include "descriptors.h"
+#include "edge.h"
+#include "evidence.h"
+#include "identity.h"
+#include "key.h"
+#include "launch.h"
+#include "process_limits.h"
+#include "policy.h"
+#include "seccomp_filter.h"
+
+#define NC_STEP_MS 30000 /* no single wait for a process of ours takes longer, whatever deadline was asked for */
+#define NC_RUNTIME_FOLDER "/run/netcordon"
+#define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
+#define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
+
+enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
+
+/* How a workload came to its end. `cause` is a word of the interface (status line and closing statement). */
+struct nc_ending {
+	bool known;        /* wait_status is the command's own */
+	int wait_status;
+	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	uint32_t sockets_destroyed;
+	bool policy_intact;
+};
+
+struct nc_launch {
+	const struct nc_launch_options *options;
+	enum nc_provider provider;
+	enum nc_authority authority; /* whose process this is: the workload's, or `exec`'s choice */
+	const char *phase;     /* where it stands, for people and for `failed` */
+	int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+	bool sealed_told, started;
+
+	/* profile */
+	sigset_t saved_mask;
+	bool mask_saved;
+	int signal_fd;
+	struct nc_stdio stdio;
+	char *profile_text;
+	size_t profile_length;
+	struct nc_profile *profile;
+	struct nc_image images[2]; /* workload, plane */
+	json_t *binding;
+	struct nc_secret_key *key;
+	int netns_fd, own_netns_fd; /* -1 both: the caller's network namespace */
+	struct nc_mount_plan mounts;
+
+	/* host */
+	struct nc_host *host;
+	char runtime[NC_PATH_MAX];
+	struct nc_floor *floor;
+
+	/* seal */
+	char instance[NC_INSTANCE_NAME_MAX + 1];
+	struct nc_claim *claim;
+	struct nc_edge edge;
+	struct nc_identity identity;
+	struct nc_limits limits;
+	uint64_t netns_cookie;
+	struct nc_effective_list effective;
+	const struct nc_closure *closures;
+	size_t closure_count;
+	struct nc_seccomp_choice seccomp_choice;
+	struct nc_seccomp seccomp;
+
+	/* statement */
+	char evidence_folder[NC_PATH_MAX];
+	struct nc_evidence *evidence;
+	json_t *left_to_others; /* attach: what somebody else must have done, and whether that could be seen */
+
+	/* exec */
+	char *seen_by_workload; /* environments and arguments of the workload's processes: no credential may stand in it */
+	size_t seen_length;
+	int lock_fd;
+
+	/* birth */
+	struct nc_child child;
+
+	/* canary */
+	struct nc_canary canary;
+
+	/* supervise */
+	pid_t command_pid;
+	int exec_error; /* negative errno of the command's exec; 0: it was not that */
+	json_t *passed; /* names that the Runner added to the environment */
+	struct nc_ending ending;
+	uint64_t events_lost; /* by the edge on its way here; the kernel counts its own */
+};
+
+struct nc_phase {
+	const char *name;
+	int (*run)(struct nc_launch *launch, struct nc_error *reterr);
+	void (*undo)(struct nc_launch *launch); /* after success and after failure: releases what the phase made and nobody took over */
+};
+
+void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *options, enum nc_provider provider);
+/* Goes through `phases` and undoes them in reverse, also those that succeeded; *ret_status is for the process to exit with. */
+int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr);
+
+/* launch_profile.c */
+int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_profile(struct nc_launch *launch);
+int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr);
+int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr);
+/* launch_seal.c */
+int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_host(struct nc_launch *launch);
+int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_seal(struct nc_launch *launch);
+int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr);
+/* launch_statement.c */
+int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_statement(struct nc_launch *launch);
+/* birth.c */
+int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_birth(struct nc_launch *launch);
+int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_canary(struct nc_launch *launch);
+/* The child's attempts at live listeners, which must be refused for `expected`; then the command's process is found. */
+int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr);
+/* The same without an attempt: only finds the command's process. */
+int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr);
+/* The command's next report; a FAILED one is turned into its error. *ret_end: the pipe has ended, *ret_report is not filled. */
+int nc_launch_next_report(struct nc_launch *launch, struct nc_report *ret_report, bool *ret_end, struct nc_error *reterr);
+int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, struct nc_error *reterr);
+/* supervise.c */
+int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr);
+void nc_undo_supervise(struct nc_launch *launch);
+/* The pieces that exec uses too. */
+int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr); /* state file, edge ready, `sealed` */
+int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
+/* finish.c */
+int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_exit_status(const struct nc_launch *launch);
+json_t *nc_ending_json(const struct nc_ending *ending);
+/* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */
+int nc_attach_checks(int cgroup_fd, json_t **ret_rows, struct nc_error *reterr);
+/* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
+int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
+/* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */
+int nc_status_sealed(struct nc_launch *launch, struct nc_error *reterr);
+int nc_status_started(struct nc_launch *launch, struct nc_error *reterr);
+int nc_status_exited(struct nc_launch *launch, struct nc_error *reterr);
+void nc_status_failed(struct nc_launch *launch, const struct nc_error *error);
+
+/* wait.c: waits that end */
+int nc_launch_wait_readable(struct nc_launch *launch, int fd, struct nc_error *reterr);
+int64_t nc_now_ns(void); /* CLOCK_MONOTONIC */
+/* Reads exactly `size` bytes from `fd`, or fewer at its end (*ret_got). DEADLINE; SYSTEM/EINTR when a signal asked the launch to end. */
+int nc_launch_receive(struct nc_launch *launch, int fd, void *buffer, size_t size, size_t *ret_got, struct nc_error *reterr);
+/* Inside the workload's network namespace: calls `act` and returns to the own one. */
+int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *launch, struct nc_error *reterr), struct nc_error *reterr);
+
+const char *nc_provider_word(enum nc_provider provider);
+json_t *nc_launch_generation_json(const struct nc_launch *launch);
+
+#endif

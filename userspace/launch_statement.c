@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch_statement.c - phase `statement`: what is in force, said before anything runs, signed and durable
+ *
+ * Everything in it is either what the Runner handed over (digests, its binding, unchanged) or what was asked of the kernel in this launch. Secrets cannot be
+ * in it: of the environment the names are recorded, of the command the first word.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include "address.h"
+#include "cleanup.h"
+#include "evidence_names.h"
+#include "instance_state.h"
+#include "json.h"
+#include "explain.h"
+#include "launch_state.h"
+#include "program_digests.h"
+#include "text.h"
+
+static const char *const grades[] = { [NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary" };
+static const char *const providers[] = { [NC_PROVIDER_RUN] = "netcordon:run-provider", [NC_PROVIDER_ATTACH] = "netcordon:attach-provider", [NC_PROVIDER_EXEC] = "netcordon:run-provider" };
+
+const char *nc_provider_word(enum nc_provider provider)
+{
+	return providers[provider];
+}
+
+json_t *nc_launch_generation_json(const struct nc_launch *launch)
+{
+	return nc_json_u64(nc_claim_generation(launch->claim));
+}
+
+static json_t *hex_json(const struct nc_digest *digest)
+{
+	char hex[NC_DIGEST_HEX];
+
+	nc_digest_hex(digest, hex);
+	return json_string(hex);
+}
+
+/* Text of the system's or the profile's, in case it is not plain ASCII. */
+static json_t *safe_json(const char *text)
+{
+	size_t length = strlen(text);
+	NC_FREE char *safe = malloc(NC_TEXT_SAFE_SIZE(length));
+
+	if (!safe)
+		return NULL;
+	nc_text_safe(text, length, safe, NC_TEXT_SAFE_SIZE(length));
+	return json_string(safe);
+}
+
+static json_t *boot_id_json(void)
+{
+	NC_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[40] = "";
+
+	if (fd < 0 || read(fd, text, 36) != 36)
+		return NULL;
+	return json_string(text);
+}
+
+static json_t *time_json(void)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[40];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+static json_t *image_json(const struct nc_image *image)
+{
+	struct nc_digest digest;
+
+	nc_image_digest(image, &digest);
+	return json_pack("{s:o, s:s, s:i, s:I}", "digest", hex_json(&digest), "mode", nc_mode_word(image->mode), "flags", image->flags, "entries", (json_int_t)image->count);
+}
+
+static json_t *profile_json(const struct nc_launch *launch)
+{
+	json_t *object = json_pack("{s:o, s:s, s:b, s:s}", "digest", hex_json(&launch->profile->digest), "mode", nc_mode_word(launch->profile->mode), "non_public",
+				   launch->profile->non_public, "loopback", launch->profile->loopback_own_netns ? "own_netns" : "closed");
+
+	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
+		json_object_set_new(object, "required_egress_certification", json_string(grades[launch->profile->required]));
+	return object;
+}
+
+static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; rows && i < launch->closure_count; i++) {
+		const struct nc_closure *row = &launch->closures[i];
+
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "path", row->path, "state", nc_closure_state_word(row->state), "mechanism", row->mechanism));
+		if (row->state == NC_CLOSURE_GAP)
+			json_array_append_new(gaps, json_string(row->path));
+	}
+	return rows;
+}
+
+static json_t *names_json(char *const *assignments)
+{
+	json_t *names = json_array();
+
+	for (char *const *one = assignments; names && one && *one; one++)
+		json_array_append_new(names, json_stringn(*one, strcspn(*one, "=")));
+	return names;
+}
+
+static json_t *descriptors_json(const struct nc_launch *launch)
+{
+	json_t *rows = json_array();
+
+	for (int fd = 0; rows && fd < 3; fd++)
+		json_array_append_new(rows, json_pack("{s:i, s:s}", "fd", fd, "kind", launch->stdio.kinds[fd]));
+	return rows;
+}
+
+static void add_rule(void *context, const char *call, const char *reason)
+{
+	json_t *calls = context;
+	size_t index;
+	json_t *seen;
+
+	(void)reason;
+	json_array_foreach(calls, index, seen) {
+		if (strcmp(json_string_value(seen), call) == 0)
+			return;
+	}
+	json_array_append_new(calls, json_string(call));
+}
+
+static json_t *seccomp_json(const struct nc_launch *launch)
+{
+	json_t *calls = json_array();
+
+	nc_seccomp_rules(&launch->seccomp_choice, add_rule, calls);
+	return json_pack("{s:o, s:o, s:b, s:b}", "digest", hex_json(&launch->seccomp.digest), "calls", calls, "unix_refused", launch->seccomp_choice.refuse_unix,
+			 "io_uring_refused", !launch->seccomp_choice.allow_io_uring);
+}
+
+/* What the child will be; each of it is made so in `birth`, or there is no command. */
+static json_t *process_json(const struct nc_launch *launch)
+{
+	const struct nc_profile_process *process = &launch->profile->process;
+
+	return json_pack("{s:I, s:I, s:[], s:b, s:b, s:[], s:o, s:[sss], s:o, s:o, s:s, s:o, s:o}", "uid", (json_int_t)launch->identity.uid, "gid",
+			 (json_int_t)launch->identity.gid, "groups", "uid_own", launch->identity.own, "no_new_privs", 1, "capabilities", "seccomp",
+			 seccomp_json(launch), "namespaces", "ipc", "mount", "pid", "environment", names_json(process->env), "descriptors",
+			 descriptors_json(launch), "session", "own", "limits", nc_limits_json(process, &launch->limits), "command",
+			 safe_json(launch->options->command[0]));
+}
+
+static int add(json_t *document, const char *name, json_t *value)
+{
+	return value ? json_object_set_new(document, name, value) : -1;
+}
+
+static json_t *host_json(void)
+{
+	struct utsname names;
+
+	uname(&names);
+	return json_pack("{s:o, s:o}", "kernel", safe_json(names.release), "architecture", safe_json(names.machine));
+}
+
+static json_t *network_json(const struct nc_launch *launch)
+{
+	return json_pack("{s:o, s:b, s:s}", "netns_cookie", nc_json_u64(launch->netns_cookie), "netns_given", launch->netns_fd >= 0, "address_registry",
+			 NC_ADDRESS_REGISTRY_DATE);
+}
+
+static json_t *cgroups_json(const struct nc_launch *launch)
+{
+	return json_pack("{s:o, s:o}", "workload", safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD)), "plane",
+			 safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_PLANE)));
+}
+
+static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_JSON json_t *gaps = json_array();
+	NC_JSON json_t *programs = NULL;
+	json_t *document = json_object();
+	const struct nc_launch_options *options = launch->options;
+	int r = nc_program_digests(launch->host, &launch->effective, &programs, reterr);
+
+	if (r < 0) {
+		json_decref(document);
+		return NULL;
+	}
+	/* clang-format off */
+	r = !gaps || !document ||
+	    add(document, "version", json_integer(1)) ||
+	    add(document, "provider", json_string(providers[launch->provider])) ||
+	    add(document, "provider_revision", json_string(options->provider_revision ? options->provider_revision : "dev")) ||
+	    add(document, "manifest", json_string(options->host->manifest)) ||
+	    add(document, "instance", json_string(launch->instance)) ||
+	    add(document, "generation", nc_launch_generation_json(launch)) ||
+	    add(document, "boot_id", boot_id_json()) ||
+	    add(document, "time", time_json()) ||
+	    add(document, "host", host_json()) ||
+	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
+	    add(document, "profile", profile_json(launch)) ||
+	    add(document, "images", json_pack("{s:o, s:o}", "workload", image_json(&launch->images[0]), "plane", image_json(&launch->images[1]))) ||
+	    add(document, "plane_credentials", names_json(launch->profile->plane_credentials)) ||
+	    add(document, "programs", json_incref(programs)) ||
+	    add(document, "closures", closures_json(launch, gaps)) ||
+	    add(document, "gaps", json_incref(gaps)) ||
+	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
+	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
+	    add(document, "network", network_json(launch)) ||
+	    add(document, "cgroups", cgroups_json(launch)) ||
+	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
+	/* clang-format on */
+	if (r) {
+		nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement");
+		json_decref(document);
+		return NULL;
+	}
+	return document;
+}
+
+static int make_parents(char *path, struct nc_error *reterr)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make the folder %s", path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int choose_folder(struct nc_launch *launch, struct nc_error *reterr)
+{
+	const struct nc_launch_options *options = launch->options;
+	int length;
+
+	if (options->evidence)
+		length = snprintf(launch->evidence_folder, NC_PATH_MAX, "%s", options->evidence);
+	else
+		length = snprintf(launch->evidence_folder, NC_PATH_MAX, "%s/%s-%llu", options->evidence_parent ? options->evidence_parent : NC_EVIDENCE_PARENT,
+				  launch->instance, (unsigned long long)nc_claim_generation(launch->claim));
+	if (length >= NC_PATH_MAX)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENAMETOOLONG, "the evidence folder's path is too long");
+	return options->evidence ? 0 : make_parents(launch->evidence_folder, reterr);
+}
+
+int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_JSON json_t *document = NULL;
+	int r = choose_folder(launch, reterr);
+
+	if (r < 0)
+		return r;
+	document = compose(launch, reterr);
+	if (!document)
+		return reterr->status < 0 ? reterr->status : -ENOMEM;
+	return nc_evidence_begin(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
+				 &launch->evidence, reterr);
+}
+
+/* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */
+void nc_undo_statement(struct nc_launch *launch)
+{
+	static const char *const files[] = { NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG };
+	NC_CLOSE int fd = -1;
+
+	json_decref(launch->passed);
+	launch->passed = NULL;
+	json_decref(launch->left_to_others);
+	launch->left_to_others = NULL;
+	if (!launch->evidence)
+		return;
+	nc_evidence_abandon(launch->evidence);
+	launch->evidence = NULL;
+	if (launch->sealed_told)
+		return;
+	fd = open(launch->evidence_folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	for (size_t i = 0; fd >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
+		unlinkat(fd, files[i], 0);
+	rmdir(launch->evidence_folder);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * membership.c - is every process of the workload still inside its cgroup?
+ *
+ * The workload's pid namespace has a /proc of its own, which init's root leads to: its folders are exactly the processes of the workload, whatever cgroup they
+ * are in. Each says where it is. A process that ends meanwhile is no finding.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "watch.h"
+
+/* The path that the kernel gives for the unified hierarchy: "0::/path". False when the process is gone. */
+static bool read_cgroup(int proc_fd, const char *pid, char ret_path[NC_PATH_MAX])
+{
+	char file[32], text[4096], *line;
+	NC_CLOSE int fd = -1;
+	ssize_t length;
+
+	snprintf(file, sizeof(file), "%.20s/cgroup", pid);
+	fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+	if (!line)
+		return false;
+	line += line == text ? 3 : 4;
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(ret_path, NC_PATH_MAX, "%s", line);
+	return true;
+}
+
+/* The folder's tail must be the whole of the path that the kernel gives, or above it. */
+static bool is_inside(const char *folder, const char *path)
+{
+	size_t folder_length = strlen(folder), root = 0;
+	char mount[NC_PATH_MAX];
+	struct nc_error ignored;
+
+	if (nc_cgroup_mount(mount, &ignored) == 0)
+		root = strlen(mount);
+	if (root > folder_length)
+		return false;
+	folder += root;
+	folder_length -= root;
+	return strncmp(path, folder, folder_length) == 0 && (path[folder_length] == '\0' || path[folder_length] == '/');
+}
+
+int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
+{
+	const char *folder = nc_claim_cgroup_path(launch->claim, launch->authority);
+	char path[NC_PATH_MAX];
+	struct dirent *entry;
+	DIR *proc;
+	int r = 0;
+
+	if (launch->child.pid <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/root/proc", launch->child.pid);
+	proc = opendir(path);
+	if (!proc)
+		return errno == ENOENT ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
+	while (r == 0 && (entry = readdir(proc))) {
+		if (isdigit((unsigned char)entry->d_name[0]) && read_cgroup(dirfd(proc), entry->d_name, path) && !is_inside(folder, path))
+			r = nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "process %.20s of the workload was moved to %.200s", entry->d_name, path);
+	}
+	closedir(proc);
+	return r;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* program_digests.h - what the programs in force are, as digests (program_digests.c) */
+#ifndef NC_PROGRAM_DIGESTS_H
+#define NC_PROGRAM_DIGESTS_H
+
+#include <jansson.h>
+#include "error.h"
+#include "loader.h"
+
+/* {"object", "rodata", "effective": [{hook, name, id, ours, tag, xlated}]}; the caller owns *ret_programs. */
+int nc_program_digests(struct nc_host *host, const struct nc_effective_list *effective, json_t **ret_programs, struct nc_error *reterr);
+
+#endif

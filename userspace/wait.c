@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* wait.c - waits of a launch that end: by what was waited for, by the deadline, or by a signal */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "launch_state.h"
+
+int64_t nc_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Until a command runs there is nobody to hand a signal to: those that ask for an end, end the launch; others wait for the command. */
+static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+	sigset_t pending;
+
+	if (sigpending(&pending) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "sigpending");
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		if (sigismember(&pending, ending[i]))
+			return nc_error_set(reterr, NC_E_SYSTEM, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
+	}
+	return 0;
+}
+
+static int64_t until_when(const struct nc_launch *launch, int fd)
+{
+	int64_t until = nc_now_ns() + (int64_t)NC_STEP_MS * 1000000;
+
+	/* A wait for the Runner lasts as long as the Runner wants, or the deadline. */
+	if (fd == launch->options->hold_fd)
+		until = INT64_MAX;
+	return launch->deadline_ns && launch->deadline_ns < until ? launch->deadline_ns : until;
+}
+
+/* One bounded poll: 1 when fd has something. A signal that is for the command stays pending until there is one, so poll would not wait for it again. */
+static int poll_once(struct nc_launch *launch, int fd, int64_t left_ns, struct nc_error *reterr)
+{
+	struct pollfd polls[2] = { { .fd = fd, .events = POLLIN }, { .fd = launch->signal_fd, .events = POLLIN } };
+	const struct timespec moment = { .tv_nsec = 2000000 };
+	int r = poll(polls, 2, left_ns > 1000000000 ? 1000 : (int)(left_ns / 1000000) + 1);
+
+	if (r < 0)
+		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
+	if (polls[1].revents) {
+		r = check_signals(launch, reterr);
+		if (r < 0)
+			return r;
+		if (!polls[0].revents)
+			nanosleep(&moment, NULL);
+	}
+	return polls[0].revents != 0;
+}
+
+int nc_launch_wait_readable(struct nc_launch *launch, int fd, struct nc_error *reterr)
+{
+	int64_t until = until_when(launch, fd);
+	int r = 0;
+
+	while (r == 0) {
+		int64_t left = until - nc_now_ns();
+
+		if (left <= 0)
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "phase %s took longer than was allowed", launch->phase);
+		r = poll_once(launch, fd, left, reterr);
+	}
+	return r < 0 ? r : 0;
+}
+
+int nc_launch_receive(struct nc_launch *launch, int fd, void *buffer, size_t size, size_t *ret_got, struct nc_error *reterr)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n;
+		int r = nc_launch_wait_readable(launch, fd, reterr);
+
+		if (r < 0)
+			return r;
+		n = read(fd, (char *)buffer + got, size - got);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read in phase %s", launch->phase);
+		if (n == 0)
+			break;
+		if (n > 0)
+			got += (size_t)n;
+	}
+	*ret_got = got;
+	return 0;
+}
+
+int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *launch, struct nc_error *reterr), struct nc_error *reterr)
+{
+	int r;
+
+	if (launch->netns_fd < 0)
+		return act(launch, reterr);
+	if (setns(launch->netns_fd, CLONE_NEWNET) < 0)
+		return nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "enter the workload's network namespace");
+	r = act(launch, reterr);
+	if (setns(launch->own_netns_fd, CLONE_NEWNET) < 0)
+		abort(); /* in a network namespace of the workload's, with everything that we hold: there is no going on from here */
+	return r;
+}

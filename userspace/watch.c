@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * watch.c - the loop that watches over a running workload
+ *
+ * What ends a workload before its own end goes through the same ladder: TERM to the command, after the grace KILL to the command, and a little later everything
+ * in the cgroup. A process that has left the cordon, a lost edge or a missing program get no grace.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "json.h"
+#include "watch.h"
+
+#define MS 1000000ll
+#define LOOK_MS 1000         /* between two looks at the membership */
+#define LOOKS_PER_VERIFY 10  /* and every so many looks at the programs in force */
+#define LAST_RESORT_MS 2000  /* from KILL for the command to KILL for the cgroup */
+
+enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_FIXED };
+
+void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
+{
+	const struct nc_launch_options *options = launch->options;
+	int64_t now = nc_now_ns();
+
+	*watch = (struct nc_watch){ .launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS };
+	if (options->lifetime_ms > 0)
+		watch->term_at = now + options->lifetime_ms * MS;
+	watch->checkpoint_at = now + (options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : options->checkpoint_ms) * MS;
+}
+
+/* The first cause is the one that counts. */
+static void blame(struct nc_watch *watch, const char *cause)
+{
+	if (!watch->launch->ending.cause[0])
+		watch->launch->ending.cause = cause;
+}
+
+/* attach has no init that it could ask: each process in the cgroup is told. */
+static void signal_members(const struct nc_watch *watch, int number)
+{
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int pid;
+
+	if (!file)
+		return;
+	fd = -1;
+	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid > 0)
+			kill(pid, number);
+	}
+}
+
+static void send_signal(struct nc_watch *watch, int number)
+{
+	unsigned char byte = (unsigned char)number;
+
+	if (watch->populated_fd >= 0)
+		signal_members(watch, number);
+	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
+		watch->init_gone |= errno == EPIPE;
+}
+
+static void begin_end(struct nc_watch *watch, const char *cause)
+{
+	const struct nc_launch_options *options = watch->launch->options;
+
+	blame(watch, cause);
+	send_signal(watch, SIGTERM);
+	if (!watch->kill_at)
+		watch->kill_at = nc_now_ns() + (options->grace_ms < 0 ? NC_GRACE_MS : options->grace_ms) * MS;
+}
+
+static void end_at_once(struct nc_watch *watch, const char *cause)
+{
+	struct nc_error ignored; /* what survives is killed again by the release, which reports */
+
+	blame(watch, cause);
+	if (watch->launch->child.pid > 0)
+		kill(watch->launch->child.pid, SIGKILL); /* the whole pid namespace, wherever its processes have been moved */
+	nc_claim_kill(watch->launch->claim, watch->launch->authority, LAST_RESORT_MS, &ignored);
+}
+
+/* ---- what can happen -------------------------------------------------------------------------------------------------------------------------------- */
+
+static int record_events(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr)
+{
+	for (uint32_t i = 0; i < message->count; i++) {
+		NC_JSON json_t *record = nc_event_json(&message->events[i]);
+		int r;
+
+		if (!record)
+			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+		r = nc_evidence_append(launch->evidence, record, reterr);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	static struct nc_edge_message message; /* 4 KiB that the stack need not hold */
+	int r;
+
+	while ((r = nc_edge_receive(&launch->edge, &message)) == 1) {
+		switch (message.kind) {
+		case NC_EDGE_READY:
+			launch->edge.ready = true;
+			break;
+		case NC_EDGE_FLUSHED:
+			launch->edge.flushed = true;
+			break;
+		case NC_EDGE_EVENTS:
+			r = record_events(launch, &message, reterr);
+			if (r < 0)
+				return r;
+			break;
+		default:
+			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
+		}
+	}
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
+}
+
+static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
+{
+	int r = nc_watch_edge(watch->launch, reterr);
+
+	watch->dirty = true;
+	if (r == 0 || reterr->code == NC_E_EVIDENCE_UNWRITABLE)
+		return r;
+	nc_edge_end(&watch->launch->edge);
+	end_at_once(watch, "edge_lost");
+	return 0;
+}
+
+static void step_report(struct nc_watch *watch)
+{
+	struct nc_ending *ending = &watch->launch->ending;
+	struct nc_report report;
+
+	if (read(watch->launch->child.init_report, &report, sizeof(report)) != (ssize_t)sizeof(report) || report.kind != NC_REPORT_ENDED) {
+		watch->command_gone = true; /* the end of init itself follows, and says all that can be known */
+		return;
+	}
+	ending->known = true;
+	ending->wait_status = report.status;
+	watch->command_gone = true;
+}
+
+static void step_signals(struct nc_watch *watch)
+{
+	struct signalfd_siginfo info;
+
+	while (read(watch->launch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH && watch->launch->stdio.pty_master >= 0)
+			nc_stdio_resize(&watch->launch->stdio);
+		else if (info.ssi_signo == SIGTERM || (info.ssi_signo == SIGINT && watch->populated_fd >= 0))
+			begin_end(watch, "stopped");
+		else
+			send_signal(watch, (int)info.ssi_signo);
+	}
+}
+
+static void step_clocks(struct nc_watch *watch, int64_t now)
+{
+	if (watch->term_at && now >= watch->term_at) {
+		watch->term_at = 0;
+		begin_end(watch, "lifetime");
+	}
+	if (watch->kill_at && now >= watch->kill_at) {
+		watch->kill_at = INT64_MAX;
+		watch->last_resort_at = now + LAST_RESORT_MS * MS;
+		send_signal(watch, SIGKILL);
+	}
+	if (watch->last_resort_at && now >= watch->last_resort_at) {
+		watch->last_resort_at = now + LAST_RESORT_MS * MS;
+		end_at_once(watch, "stopped");
+	}
+}
+
+/* Is everything still where it was put, and is what decides still in force? */
+static void step_look(struct nc_watch *watch, int64_t now)
+{
+	struct nc_launch *launch = watch->launch;
+	struct nc_error error = { 0 };
+
+	if (now < watch->look_at || watch->command_gone)
+		return;
+	watch->look_at = now + LOOK_MS * MS;
+	if (nc_membership_check(launch, &error) < 0)
+		end_at_once(watch, "membership_lost");
+	else if (++watch->looks % LOOKS_PER_VERIFY == 0 &&
+		 nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
+		end_at_once(watch, "program_lost");
+}
+
+static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
+{
+	int interval = watch->launch->options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : watch->launch->options->checkpoint_ms;
+
+	if (interval == 0 || !watch->dirty || now < watch->checkpoint_at)
+		return 0;
+	watch->dirty = false;
+	watch->checkpoint_at = now + interval * MS;
+	return nc_evidence_checkpoint(watch->launch->evidence, "running", NULL, reterr);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int next_timeout(const struct nc_watch *watch, int64_t now)
+{
+	int64_t next = watch->look_at;
+
+	if (watch->term_at && watch->term_at < next)
+		next = watch->term_at;
+	if (watch->kill_at && watch->kill_at < next)
+		next = watch->kill_at;
+	if (watch->last_resort_at && watch->last_resort_at < next)
+		next = watch->last_resort_at;
+	return next <= now ? 0 : (int)((next - now) / MS) + 1;
+}
+
+static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
+{
+	struct nc_launch *launch = watch->launch;
+
+	polls[POLL_REPORT] = (struct pollfd){ .fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN };
+	polls[POLL_INIT] = (struct pollfd){ .fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN };
+	polls[POLL_SIGNALS] = (struct pollfd){ .fd = launch->signal_fd, .events = POLLIN };
+	polls[POLL_EDGE] = (struct pollfd){ .fd = launch->edge.fd, .events = POLLIN };
+	polls[POLL_POPULATED] = (struct pollfd){ .fd = watch->populated_fd, .events = POLLPRI };
+	polls[POLL_FLOOR] = (struct pollfd){ .fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN };
+}
+
+static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count, struct nc_error *reterr)
+{
+	struct nc_launch *launch = watch->launch;
+	int64_t now = nc_now_ns();
+	int r = 0;
+
+	if (polls[POLL_REPORT].revents)
+		step_report(watch);
+	if (polls[POLL_INIT].revents)
+		watch->init_gone = true;
+	if (polls[POLL_SIGNALS].revents)
+		step_signals(watch);
+	if (polls[POLL_EDGE].revents)
+		r = step_edge(watch, reterr);
+	if (r == 0 && polls[POLL_FLOOR].revents)
+		r = nc_floor_step(launch->floor, reterr);
+	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
+	step_clocks(watch, now);
+	step_look(watch, now);
+	return r < 0 ? r : step_checkpoint(watch, now, reterr);
+}
+
+static int wait_and_step(struct nc_watch *watch, struct nc_error *reterr)
+{
+	struct pollfd polls[POLL_FIXED + NC_STDIO_POLLS];
+	size_t count = POLL_FIXED + nc_stdio_polls(&watch->launch->stdio, polls + POLL_FIXED);
+	int r;
+
+	fill_polls(watch, polls);
+	r = poll(polls, count, next_timeout(watch, nc_now_ns()));
+	if (r < 0)
+		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
+	return step(watch, polls, count, reterr);
+}
+
+int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr)
+{
+	struct nc_ending *ending = &watch->launch->ending;
+
+	while (!watch->init_gone) {
+		int r = wait_and_step(watch, reterr);
+
+		if (r < 0)
+			return r;
+	}
+	/* init's last word may still be in the pipe */
+	if (!watch->command_gone)
+		step_report(watch);
+	if (!ending->known) {
+		ending->known = true;
+		ending->wait_status = SIGKILL; /* init was killed, and with it everything */
+	}
+	blame(watch, WIFSIGNALED(ending->wait_status) ? "signalled" : "exited");
+	return 0;
+}
+
+/* True when it is over. Reading cgroup.events is what makes the next change wake the poll. */
+static int look_populated(struct nc_watch *watch, bool *ret_over, struct nc_error *reterr)
+{
+	char text[256];
+	bool populated;
+	int r;
+
+	if (pread(watch->populated_fd, text, sizeof(text), 0) < 0 && errno == ENODEV) {
+		*ret_over = true; /* somebody has removed the cgroup */
+		return 0;
+	}
+	r = nc_claim_populated(watch->launch->claim, watch->launch->authority, &populated, reterr);
+	if (r < 0)
+		return r;
+	*ret_over = !populated && (watch->was_populated || watch->kill_at);
+	watch->was_populated |= populated;
+	return 0;
+}
+
+int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.events", O_RDONLY | O_CLOEXEC);
+	bool over = false;
+	int r = 0;
+
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open cgroup.events");
+	watch->populated_fd = fd;
+	while (r == 0) {
+		r = look_populated(watch, &over, reterr);
+		if (r < 0 || over)
+			break;
+		r = wait_and_step(watch, reterr);
+	}
+	watch->populated_fd = -1;
+	if (r == 0)
+		blame(watch, "emptied");
+	return r;
+}
