@@ -140,13 +140,24 @@ static void print_padded(const char *value, int width)
 	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
 }
 
+/* "tcp 10.0.0.5:443", or the program that spoke of no destination. */
+static void destination_of(const json_t *record, char *ret_text, size_t size)
+{
+	const char *address = text(record, "destination");
+	int port = (int)json_integer_value(json_object_get(record, "port"));
+
+	if (address[0])
+		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+	else
+		snprintf(ret_text, size, "(%s)", text(record, "hook")[0] ? text(record, "hook") : "no destination");
+}
+
 static void print_verdict(const json_t *record)
 {
-	const char *address = text(record, "destination"), *class = text(record, "address_class");
-	int port = (int)json_integer_value(json_object_get(record, "port"));
+	const char *class = text(record, "address_class");
 	char destination[128], reason[128];
 
-	snprintf(destination, sizeof(destination), strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+	destination_of(record, destination, sizeof(destination));
 	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", text(record, "reason"), class);
 	print_padded(text(record, "decision"), 10);
 	print_padded(text(record, "authority"), 10);
@@ -154,6 +165,20 @@ static void print_verdict(const json_t *record)
 	print_padded(reason, 34);
 	print_padded(text(record, "comm"), 17);
 	printf("%s\n", meaning(text(record, "reason")));
+}
+
+/* At the end of a log: how often each of its firsts came. */
+static void print_repeats(const json_t *record)
+{
+	char destination[128];
+
+	destination_of(record, destination, sizeof(destination));
+	print_padded("in all", 10);
+	print_padded(text(record, "authority"), 10);
+	print_padded(destination, 34);
+	print_padded(text(record, "reason"), 34);
+	nc_output_safe(stdout, text(record, "count"));
+	puts(strcmp(text(record, "count"), "1") ? " times" : " time");
 }
 
 /* Records of another kind are rare and small: their members as they are. */
@@ -195,6 +220,8 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 	printf("%6" PRId64 "  ", (int64_t)sequence);
 	if (!strcmp(text(record, "kind"), "verdict"))
 		print_verdict(record);
+	else if (!strcmp(text(record, "kind"), "repeats"))
+		print_repeats(record);
 	else
 		print_other(record);
 	return 0;

@@ -126,7 +126,7 @@ const struct nc_command nc_commands[] = {
 	 .summary = "find out which ways out are closed on this machine",
 	 .text = "Tries the real thing on a scratch cgroup, never goes by version or errno, and prints the table of closures. Exits 1 while there is "
 		 "a gap.",
-	 .options = nc_host_probe_options,
+	 .options = no_options,
 	 .function = nc_command_host_probe},
 	{.group = "Host",
 	 .name = "host status",

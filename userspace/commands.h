@@ -60,7 +60,6 @@ enum nc_option {
 	NC_OPTION_PUBLIC_KEY,
 	NC_OPTION_EXPECT,
 	NC_OPTION_FORCE,
-	NC_OPTION_PROVIDER,
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
@@ -151,6 +150,6 @@ int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr);
 
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
-	nc_host_down_options[], nc_host_probe_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
+	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
 
 #endif

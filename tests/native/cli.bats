@@ -104,7 +104,7 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	[ "$(jq .gaps <<<"$output")" -eq "$gaps" ]
 	[ "$status" -eq $((gaps > 0)) ]
 	[ "$(jq '.closures | length' <<<"$output")" -gt 30 ]
-	[ "$(nc host probe | grep -c ' GAP ')" -eq "$gaps" ]
+	[ "$(nc host probe | awk '$2 == "GAP"' | wc -l)" -eq "$gaps" ]
 }
 
 @test "run: exits as the command does, and as a shell would say that there is none" {
