@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static const char *const texts[] = {
 	"{\"version\":1,\"network\":{\"mode\":\"none\"}}",
 	"{\"version\":1,\"network\":{\"mode\":\"unrestricted\"}}",
-	"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"api.example\",\"port\":443},{\"host\":\"8.8.8.8\",\"port\":443},"
+	"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"api.example\",\"port\":443},{\"host\":\"8.8.8.8\",\"port\":"
+	"443},"
 	"{\"host\":\"64:ff9b::808:808\",\"port\":80,\"protocol\":\"udp\"},{\"host\":\"q.example\",\"port\":443,\"protocol\":\"udp\"}]},"
 	"\"loopback\":\"own_netns\",\"plane\":{\"destinations\":[{\"host\":\"10.20.0.5\",\"port\":443,\"non_public\":true}]}}",
 };
@@ -58,8 +59,7 @@ static void check_answer(const struct nc_explanation *e)
 {
 	static const uint8_t decisions[NC_REASON_MAX] = {
 #define DECISION(symbol, value, word, decision, ...) [value] = NC_##decision,
-		NC_REASONS(DECISION)
-	};
+		NC_REASONS(DECISION)};
 	json_t *object = nc_explain_json(e);
 	char *canonical = NULL, *text = NULL;
 	size_t length = 0;

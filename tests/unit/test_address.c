@@ -454,7 +454,8 @@ static void test_rfc6052_random(void **state)
 static void test_rfc6052_precedence(void **state)
 {
 	struct nc_settings settings = with("64:ff9b:1::", 96);
-	union nc_address public = address_of("64:ff9b:1::808:808"), private = address_of("64:ff9b:1::a00:5"), other = address_of("64:ff9b:1:1::808:808");
+	union nc_address public = address_of("64:ff9b:1::808:808"), private = address_of("64:ff9b:1::a00:5"),
+			 other = address_of("64:ff9b:1:1::808:808");
 	union nc_address plain = address_of("10.0.0.5");
 
 	(void)state;
@@ -480,9 +481,9 @@ static void test_rfc6052_validity(void **state)
 		unsigned int length;
 		int valid;
 	} prefixes[] = {
-		{"2600:64::", 96, 1},	  {"2600:64::", 64, 1},	 {"2600:64::", 32, 1},	  {"2600:64::", 33, 0}, {"2600:64::", 0, 0},   {"2600:64::", 128, 0},
-		{"2600:64::", 16, 0},	  {"2600:64::1", 96, 0}, {"2600:64:1::", 32, 0},  {"2600:64:1::", 48, 1}, {"::", 96, 0},	{"::ffff:0:0", 96, 0},
-		{"2600:64:0:0:100::", 96, 0}, {"2600:64:0:0:1::", 96, 1}, {"64:ff9b:1::", 48, 1},
+		{"2600:64::", 96, 1},  {"2600:64::", 64, 1},  {"2600:64::", 32, 1},	    {"2600:64::", 33, 0},	{"2600:64::", 0, 0},
+		{"2600:64::", 128, 0}, {"2600:64::", 16, 0},  {"2600:64::1", 96, 0},	    {"2600:64:1::", 32, 0},	{"2600:64:1::", 48, 1},
+		{"::", 96, 0},	       {"::ffff:0:0", 96, 0}, {"2600:64:0:0:100::", 96, 0}, {"2600:64:0:0:1::", 96, 1}, {"64:ff9b:1::", 48, 1},
 	};
 
 	(void)state;
@@ -522,8 +523,8 @@ static void test_words(void **state)
 /* Every metadata service is found, as itself, and nothing beside it. */
 static void test_metadata(void **state)
 {
-	static const char *const services[] = {"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
-					       "100.100.100.200", "192.0.0.192",   "168.63.129.16"};
+	static const char *const services[] = {"169.254.169.254", "169.254.170.2",   "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23",
+					       "fd20:ce::254",	  "100.100.100.200", "192.0.0.192",    "168.63.129.16"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(services) / sizeof(*services); i++) {
@@ -541,9 +542,15 @@ static void test_metadata(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boundaries),	  cmocka_unit_test(test_random),	    cmocka_unit_test(test_python),
-		cmocka_unit_test(test_cases),		  cmocka_unit_test(test_rfc6052_examples),  cmocka_unit_test(test_rfc6052_random),
-		cmocka_unit_test(test_rfc6052_precedence), cmocka_unit_test(test_rfc6052_validity), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_boundaries),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_rfc6052_examples),
+		cmocka_unit_test(test_rfc6052_random),
+		cmocka_unit_test(test_rfc6052_precedence),
+		cmocka_unit_test(test_rfc6052_validity),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_metadata),
 	};
 

@@ -18,8 +18,10 @@
 #include "json.h"
 
 static const char profile_text[] =
-	"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"API.example.\",\"port\":443},{\"host\":\"8.8.8.8\",\"port\":443},"
-	"{\"host\":\"quic.example\",\"port\":443,\"protocol\":\"udp\"},{\"host\":\"64:ff9b::808:808\",\"port\":443},{\"host\":\"8.8.8.8\",\"port\":53},"
+	"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"API.example.\",\"port\":443},{\"host\":\"8.8.8.8\","
+	"\"port\":443},"
+	"{\"host\":\"quic.example\",\"port\":443,\"protocol\":\"udp\"},{\"host\":\"64:ff9b::808:808\",\"port\":443},{\"host\":\"8.8.8.8\",\"port\":"
+	"53},"
 	"{\"host\":\"open.example\",\"port\":443,\"protocol\":\"udp\",\"wire\":\"any\"},{\"host\":\"plain.example\",\"port\":9000},"
 	"{\"host\":\"2600:1::5\",\"port\":443},{\"host\":\"93.184.216.1\",\"port\":443}]},\"loopback\":\"own_netns\","
 	"\"plane\":{\"destinations\":[{\"host\":\"10.20.0.5\",\"port\":443,\"non_public\":true},{\"host\":\"9.9.9.9\",\"port\":443},"
@@ -133,10 +135,11 @@ static void test_answers(void **state)
 		struct nc_explanation e = ask(profile, rows[i].authority, rows[i].target);
 
 		if (e.decision != rows[i].decision || e.reason != rows[i].reason || e.address_class != rows[i].class ||
-		    strcmp(e.matched.pointer, rows[i].matched) || strcmp(e.nearest.pointer, rows[i].nearest) || strcmp(e.name_binding, rows[i].binding) ||
-		    !strstr(e.condition, rows[i].condition) || (!*rows[i].condition && *e.condition))
+		    strcmp(e.matched.pointer, rows[i].matched) || strcmp(e.nearest.pointer, rows[i].nearest) ||
+		    strcmp(e.name_binding, rows[i].binding) || !strstr(e.condition, rows[i].condition) || (!*rows[i].condition && *e.condition))
 			fail_msg("%s: decision %u reason %s class %u matched \"%s\" nearest \"%s\" binding \"%s\" condition \"%s\"", rows[i].target,
-				 e.decision, nc_reason_word(e.reason), e.address_class, e.matched.pointer, e.nearest.pointer, e.name_binding, e.condition);
+				 e.decision, nc_reason_word(e.reason), e.address_class, e.matched.pointer, e.nearest.pointer, e.name_binding,
+				 e.condition);
 	}
 }
 
@@ -167,7 +170,8 @@ static void test_modes(void **state)
 static void test_options(void **state)
 {
 	struct nc_settings settings = {.nat64_count = 1, .nat64[0].length = 96};
-	struct nc_explain_question question = {.authority = WORKLOAD, .host = "127.0.0.1", .port = 80, .protocol = IPPROTO_TCP, .foreign_netns = true};
+	struct nc_explain_question question = {
+		.authority = WORKLOAD, .host = "127.0.0.1", .port = 80, .protocol = IPPROTO_TCP, .foreign_netns = true};
 	struct nc_explanation e;
 	struct nc_error error = {0};
 	char text[NC_ADDRESS_TEXT];
@@ -216,10 +220,13 @@ static void test_targets(void **state)
 		const char *text, *host;
 		int port, protocol;
 	} good[] = {
-		{"a.example:443", "a.example", 443, IPPROTO_TCP}, {"a.example:443/udp", "a.example", 443, IPPROTO_UDP}, {"8.8.8.8:0", "8.8.8.8", 0, IPPROTO_TCP},
+		{"a.example:443", "a.example", 443, IPPROTO_TCP},
+		{"a.example:443/udp", "a.example", 443, IPPROTO_UDP},
+		{"8.8.8.8:0", "8.8.8.8", 0, IPPROTO_TCP},
 		{"[2600::1]:65535/tcp", "2600::1", 65535, IPPROTO_TCP},
 	};
-	static const char *const bad[] = {"",	 ":", "a", "a:", ":443", "a:65536", "a:-1", "a:+1", "a:04", "a:4 ", "a:443/sctp", "a:443/", "2600::1:443", "[2600::1]", "[]:443", "a:b:443", "/udp", "a:443/udp/udp"};
+	static const char *const bad[] = {"",	  ":",		"a",	  "a:",		 ":443",      "a:65536", "a:-1",    "a:+1", "a:04",
+					  "a:4 ", "a:443/sctp", "a:443/", "2600::1:443", "[2600::1]", "[]:443",	 "a:b:443", "/udp", "a:443/udp/udp"};
 	char host[NC_HOST_NAME_MAX + 2], longest[400];
 	struct nc_error error = {0};
 	uint16_t port;
@@ -251,12 +258,14 @@ static void test_json(void **state)
 	(void)state;
 	assert_non_null(object);
 	text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
-	assert_string_equal(text, "{\"address_class\":{\"meaning\":\"global unicast\",\"source\":\"IANA IPv4 and IPv6 address space registries\",\"word\":\"public\"},"
-				  "\"authority\":\"workload\",\"decision\":\"deny\",\"host\":\"8.8.8.8\",\"literal\":true,\"mode\":\"allowlist\","
-				  "\"nearest\":{\"authority\":\"workload\",\"host\":\"8.8.8.8\",\"pointer\":\"/network/destinations/1\",\"port\":443,"
-				  "\"protocol\":\"tcp\",\"why\":\"the same host with another port\",\"wire\":\"any\"},"
-				  "\"port\":8443,\"protocol\":\"tcp\",\"reason\":\"destination_not_listed\","
-				  "\"sentence\":\"no listed destination has this address, port and protocol\",\"version\":1}");
+	assert_string_equal(
+		text,
+		"{\"address_class\":{\"meaning\":\"global unicast\",\"source\":\"IANA IPv4 and IPv6 address space registries\",\"word\":\"public\"},"
+		"\"authority\":\"workload\",\"decision\":\"deny\",\"host\":\"8.8.8.8\",\"literal\":true,\"mode\":\"allowlist\","
+		"\"nearest\":{\"authority\":\"workload\",\"host\":\"8.8.8.8\",\"pointer\":\"/network/destinations/1\",\"port\":443,"
+		"\"protocol\":\"tcp\",\"why\":\"the same host with another port\",\"wire\":\"any\"},"
+		"\"port\":8443,\"protocol\":\"tcp\",\"reason\":\"destination_not_listed\","
+		"\"sentence\":\"no listed destination has this address, port and protocol\",\"version\":1}");
 	free(text);
 	json_decref(object);
 	e = ask(profile, WORKLOAD, "api.example:443");

@@ -51,8 +51,10 @@ static void test_modes(void **state)
 		{"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[]}}", NC_MODE_NONE, 0, NC_MODE_NONE},
 		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\"}}", NC_MODE_UNRESTRICTED, 0, NC_MODE_NONE},
 		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\",\"non_public\":false}}", NC_MODE_UNRESTRICTED, 0, NC_MODE_NONE},
-		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\",\"non_public\":true}}", NC_MODE_UNRESTRICTED, NC_SLOT_NON_PUBLIC_OPEN, NC_MODE_NONE},
-		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\"},\"loopback\":\"own_netns\"}", NC_MODE_UNRESTRICTED, NC_SLOT_LOOPBACK_OPEN, NC_MODE_NONE},
+		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\",\"non_public\":true}}", NC_MODE_UNRESTRICTED, NC_SLOT_NON_PUBLIC_OPEN,
+		 NC_MODE_NONE},
+		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\"},\"loopback\":\"own_netns\"}", NC_MODE_UNRESTRICTED, NC_SLOT_LOOPBACK_OPEN,
+		 NC_MODE_NONE},
 		{"{\"version\":1,\"network\":{\"mode\":\"unrestricted\"},\"loopback\":\"closed\"}", NC_MODE_UNRESTRICTED, 0, NC_MODE_NONE},
 		{BOTH, NC_MODE_ALLOWLIST, NC_SLOT_LOOPBACK_OPEN, NC_MODE_ALLOWLIST},
 		{"{\"version\":1,\"network\":{\"mode\":\"none\"},\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1}]}}", NC_MODE_NONE, 0,
@@ -114,8 +116,10 @@ static void test_entries(void **state)
 static void test_order_leaves_no_trace(void **state)
 {
 	static const char *const spellings[] = {
-		"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1},{\"host\":\"2600::1\",\"port\":2}]}}",
-		"{\"network\":{\"destinations\":[{\"port\":2,\"protocol\":\"tcp\",\"host\":\"2600::1\",\"wire\":\"any\"},{\"port\":1,\"host\":\"8.8.8.8\"}],"
+		"{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1},{\"host\":\"2600::1\","
+		"\"port\":2}]}}",
+		"{\"network\":{\"destinations\":[{\"port\":2,\"protocol\":\"tcp\",\"host\":\"2600::1\",\"wire\":\"any\"},{\"port\":1,\"host\":\"8.8."
+		"8.8\"}],"
 		"\"mode\":\"allowlist\"},\"version\":1}",
 	};
 	struct nc_image a = compile(spellings[0], NC_AUTHORITY_WORKLOAD), b = compile(spellings[1], NC_AUTHORITY_WORKLOAD);
@@ -162,8 +166,9 @@ static void test_digest(void **state)
 /* Until names are resolved here a name is refused, in the authority that is compiled, and with its place. */
 static void test_names_refused(void **state)
 {
-	struct nc_profile *profile = parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1},"
-					   "{\"host\":\"API.example\",\"port\":443}]},\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1}]}}");
+	struct nc_profile *profile =
+		parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1},"
+		      "{\"host\":\"API.example\",\"port\":443}]},\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1}]}}");
 	struct nc_error error = {0};
 	struct nc_image image = {.count = 77};
 
@@ -183,8 +188,9 @@ static void test_names_refused(void **state)
 /* With names: one id for each name, whatever ports it has; flags say what is compared on the wire. */
 static void test_named(void **state)
 {
-	struct nc_profile *profile = parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"b.example\",\"port\":443},"
-					   "{\"host\":\"a.example\",\"port\":80},{\"host\":\"b.example\",\"port\":8443},{\"host\":\"8.8.8.8\",\"port\":443}]}}");
+	struct nc_profile *profile =
+		parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"b.example\",\"port\":443},"
+		      "{\"host\":\"a.example\",\"port\":80},{\"host\":\"b.example\",\"port\":8443},{\"host\":\"8.8.8.8\",\"port\":443}]}}");
 	struct nc_error error = {0};
 	struct nc_image image = {0};
 	struct nc_policy_names names = {0};

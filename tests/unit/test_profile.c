@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <libgen.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -580,13 +581,51 @@ static void test_many(void **state)
 	free(text);
 }
 
+/* The manual's own profiles: each block marked json is accepted, each marked "json refused" is not. */
+static void test_manual(void **state)
+{
+	char file[] = __FILE__, path[512], line[512], document[8192];
+	size_t used = 0, accepted = 0, refused = 0;
+	int kind = 0; /* 1: to be accepted, 2: to be refused */
+	FILE *manual;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/../../docs/profile.md", dirname(file));
+	manual = fopen(path, "r");
+	if (!manual)
+		fail_msg("%s is missing", path);
+	while (fgets(line, sizeof(line), manual)) {
+		struct nc_profile *profile = NULL;
+		struct nc_error error = {0};
+
+		if (strncmp(line, "```", 3)) {
+			if (kind)
+				used += (size_t)snprintf(document + used, sizeof(document) - used, "%s", line);
+			assert_true(used < sizeof(document));
+			continue;
+		}
+		if (kind == 1) {
+			nc_profile_free(parse(document));
+			accepted++;
+		} else if (kind == 2) {
+			if (!nc_profile_parse(document, used, &profile, &error))
+				fail_msg("accepted: %s", document);
+			refused++;
+		}
+		kind = kind ? 0 : !strcmp(line, "```json\n") ? 1 : !strcmp(line, "```json refused\n") ? 2 : 0;
+		used = 0;
+	}
+	fclose(manual);
+	assert_true(accepted >= 3 && refused >= 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_whole),	      cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_wire_defaults),  cmocka_unit_test(test_host_canonical), cmocka_unit_test(test_literals),
 		cmocka_unit_test(test_not_duplicates), cmocka_unit_test(test_digest),	      cmocka_unit_test(test_read),
-		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_many),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_many),	      cmocka_unit_test(test_manual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
