@@ -8,11 +8,15 @@
 json_t *nc_seen_json(const struct nc_seen_key *key, const struct nc_seen_value *value)
 {
 	/* Codes and addresses have one spelling, that of events. */
-	const struct nc_event event = { .destination = key->destination, .port_be = key->port_be, .protocol = key->protocol, .reason = key->reason, .authority = key->authority };
-	static const char *const members[] = { "authority", "reason", "protocol", "destination", "port" };
+	const struct nc_event event = {.destination = key->destination,
+				       .port_be = key->port_be,
+				       .protocol = key->protocol,
+				       .reason = key->reason,
+				       .authority = key->authority};
+	static const char *const members[] = {"authority", "reason", "protocol", "destination", "port"};
 	json_t *whole = nc_event_json(&event);
-	json_t *record = json_pack("{s:s, s:o, s:o, s:o}", "kind", "repeats", "count", nc_json_u64(value->count), "first_ns", nc_json_u64(value->first_ns), "last_ns",
-				   nc_json_u64(value->last_ns));
+	json_t *record = json_pack("{s:s, s:o, s:o, s:o}", "kind", "repeats", "count", nc_json_u64(value->count), "first_ns",
+				   nc_json_u64(value->first_ns), "last_ns", nc_json_u64(value->last_ns));
 
 	for (size_t i = 0; record && whole && i < sizeof(members) / sizeof(members[0]); i++)
 		json_object_set(record, members[i], json_object_get(whole, members[i]));
