@@ -67,8 +67,6 @@ struct nc_effective {
 	uint32_t id;         /* kernel's program id */
 	bool ours;
 	uint8_t tag[8];
-	void *xlated;        /* translated instructions as read back; NULL when the kernel withholds them. Hashing is the caller's */
-	size_t xlated_size;
 };
 
 struct nc_effective_list {
@@ -80,6 +78,9 @@ struct nc_effective_list {
  * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
 int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
 void nc_effective_free(struct nc_effective_list *list);
+/* The program's instructions as the kernel translated them; the caller frees. NULL and 0 when the kernel withholds them (kernel.kptr_restrict, lockdown).
+ * They cannot change while the program exists. */
+int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
 
 struct nc_host_facts {
 	char root[NC_PATH_MAX];  /* cgroup that counts as root */

@@ -33,7 +33,7 @@ const struct argp_option nc_events_options[] = {
 struct reading {
 	const struct nc_invocation *invocation;
 	int64_t since, last; /* sequences: asked for, and the last one seen; 0: none */
-	bool ended;
+	bool ended, headed;
 };
 
 /* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
@@ -197,6 +197,14 @@ static void print_other(const json_t *record)
 	json_decref(rest);
 }
 
+/* Once, above the first record. */
+static void print_head(struct reading *reading)
+{
+	if (!reading->headed)
+		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
+	reading->headed = true;
+}
+
 static int show(struct reading *reading, const char *line, size_t length, struct nc_error *reterr)
 {
 	NC_JSON json_t *record = NULL;
@@ -217,6 +225,7 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 		printf("%.*s\n", (int)length, line);
 		return 0;
 	}
+	print_head(reading);
 	printf("%6" PRId64 "  ", (int64_t)sequence);
 	if (!strcmp(text(record, "kind"), "verdict"))
 		print_verdict(record);
@@ -298,8 +307,6 @@ static int read_log(struct reading *reading, int folder_fd, struct nc_error *ret
 		close(fd);
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", NC_EVIDENCE_LOG);
 	}
-	if (!reading->invocation->json)
-		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
 	ret = show_lines(reading, log, reterr);
 	while (ret == 0 && follow && !reading->ended) {
 		ret = wait_for_change(watch, reterr);

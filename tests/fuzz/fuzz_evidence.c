@@ -144,7 +144,7 @@ static void sign(const struct part *statement, const char *domain, struct part *
 	size_t length;
 
 	must(nc_statement_message(domain, statement->text, statement->length, &message, &length, &error) == 0);
-	nc_key_sign(key, message, length, bytes);
+	must(nc_key_sign(key, message, length, bytes, &error) == 0);
 	free(message);
 	nc_key_id(&public, id);
 	sodium_bin2base64(base64, sizeof(base64), bytes, sizeof(bytes), sodium_base64_VARIANT_ORIGINAL);
