@@ -21,6 +21,29 @@
 	X(NAMES_UNSUPPORTED, "names_unsupported", 3, "a destination is a host name, and this build has no resolver")                           \
 	X(EGRESS_CERTIFICATION_UNMET, "egress_certification_unmet", 1, "the provider's advertised grade is below what the profile requires")   \
 	X(CAPABILITY_INVALID, "capability_invalid", 3, "the capability document is not valid")                                                 \
+	X(RECEIPT_MISSING, "receipt_missing", 1, "the capability advertises security_boundary, and there is no receipt for it")			\
+	X(RECEIPT_INVALID, "receipt_invalid", 1, "the receipt is not valid")									\
+	X(PROVIDER_REVISION_MISMATCH, "provider_revision_mismatch", 1, "a document speaks about another provider, revision or manifest")	\
+	X(ATTESTER_UNKNOWN, "attester_unknown", 1, "no key of the attester set made this signature")						\
+	X(ATTESTER_ROTATED, "attester_rotated", 6, "the attester's key has been replaced by a newer one")					\
+	X(ATTESTER_REVOKED, "attester_revoked", 7, "the attester's key has been revoked")							\
+	X(ATTESTERS_INVALID, "attesters_invalid", 3, "the attester set is not valid")								\
+	X(FACT_UNESTABLISHED, "fact_unestablished", 1, "not all five facts are established")							\
+	X(CLOSURE_UNMET, "closure_unmet", 1, "a closure that the receipt was earned with is not in force here")					\
+	X(WIRE_UNPROVEN, "wire_unproven", 1, "a security boundary needs the name on the wire of every named destination")			\
+	X(ENROLLMENT_INVALID, "enrollment_invalid", 3, "the enrollment is not valid")								\
+	X(CEILING_EXCEEDED, "ceiling_exceeded", 1, "the capability says more than a provider in its place may say")				\
+	X(MATERIALIZATION_INVALID, "materialization_invalid", 1, "the materialization statement is not for this capability")			\
+	X(STATEMENT_INVALID, "statement_invalid", 1, "the conformance statement or its bundle is not valid")					\
+	X(CASE_UNKNOWN, "case_unknown", 2, "the matrix has no such case or fact")								\
+	X(DRIVER_UNUSABLE, "driver_unusable", 3, "the provider driver cannot be started")							\
+	X(DRIVER_DEADLINE, "driver_deadline", 3, "the provider driver did not answer in time")							\
+	X(DRIVER_CRASHED, "driver_crashed", 3, "the provider driver ended in failure")								\
+	X(DRIVER_GARBAGE, "driver_garbage", 3, "the provider driver's answer is not what docs/drivers.md says")					\
+	X(DRIVER_CONTRADICTION, "driver_contradiction", 3, "the provider driver contradicts what the operator said is tested")			\
+	X(DRIVER_REFUSED, "driver_refused", 3, "the provider refused what the case needs")							\
+	X(AUTHORITY_DIMENSION_ABSENT, "authority_dimension_absent", 3, "the provider knows one authority only")					\
+	X(WORLD_FAILED, "world_failed", 3, "the matrix cannot build its world")									\
 	X(HOST_UNSUPPORTED, "host_unsupported", 3, "this kernel lacks something that netcordon cannot do without")                             \
 	X(HOST_DENIED, "host_denied", 3, "the kernel refused a privileged operation")                                                          \
 	X(HOST_DOWN, "host_down", 3, "the programs are not installed")                                                                         \

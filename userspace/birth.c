@@ -10,11 +10,31 @@
 #include "cleanup.h"
 #include "launch_state.h"
 
+/* The plane's command is the Runner's own: what the profile says of the workload's process does not hold for it. */
+static void plan_process(const struct nc_launch *launch, struct nc_child_plan *plan)
+{
+	const struct nc_profile_process *process = &launch->profile->process;
+	static char *const no_environment[] = {NULL};
+
+	plan->env = no_environment;
+	plan->cwd = "/";
+	plan->umask = 022;
+	plan->pids = -1;
+	plan->is_plane = launch->authority == NC_AUTHORITY_PLANE;
+	if (plan->is_plane)
+		return;
+	if (process->env)
+		plan->env = process->env;
+	if (process->cwd[0])
+		plan->cwd = process->cwd;
+	if (process->umask >= 0)
+		plan->umask = (mode_t)process->umask;
+	nc_limits_plan(process, &launch->limits, plan);
+}
+
 int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_launch_options *options = launch->options;
-	const struct nc_profile_process *process = &launch->profile->process;
-	static char *const no_environment[] = { NULL };
 	struct nc_child_plan plan = {
 		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
 		.netns_fd = launch->netns_fd,
@@ -23,19 +43,19 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.uid = launch->identity.uid,
 		.gid = launch->identity.gid,
 		.filter = launch->seccomp.program,
-		.stdio = { launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2] },
+		.stdio = {launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2]},
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
-		.cwd = process->cwd[0] ? process->cwd : "/",
-		.umask = process->umask < 0 ? 022 : (mode_t)process->umask,
+		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
 		.argv = options->command,
-		.env = process->env ? process->env : no_environment,
-		.forbidden_names = launch->profile->plane_credentials,
+		.credential_names = launch->profile->plane_credentials,
+		.seen_by_workload = launch->seen_by_workload,
+		.seen_length = launch->seen_length,
 		.die_with_supervisor = options->on_death == NC_ON_DEATH_KILL,
 	};
 	int r;
 
-	nc_limits_plan(process, &launch->limits, &plan);
+	plan_process(launch, &plan);
 	r = nc_child_start(&plan, &launch->child, reterr);
 	if (r == 0)
 		nc_stdio_handed_over(&launch->stdio);
@@ -98,10 +118,9 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 }
 
 /* The child's attempts, with the counters before and after. */
-static int try_child(struct nc_launch *launch, struct nc_error *reterr)
+static int try_child(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts };
-	enum nc_reason expected = launch->images[0].mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_HOST_FLOOR;
+	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
 	struct nc_counters before, after;
 	struct nc_report report;
 	bool end;
@@ -116,7 +135,7 @@ static int try_child(struct nc_launch *launch, struct nc_error *reterr)
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPROTO, "the child reported something else");
 	r = nc_claim_counters(launch->claim, launch->authority, &after, reterr);
-	return r < 0 ? r : nc_canary_judge(&launch->canary, report.results, expected, &before, &after, reterr);
+	return r < 0 ? r : nc_canary_judge(&launch->canary, report.results, expected, true, &before, &after, reterr);
 }
 
 /* Exactly two tasks are inside now, init and what becomes the command; so the other number is the command's. */
@@ -146,15 +165,32 @@ static int join_limits(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_limits_join(&launch->limits, launch->child.pid, reterr) ?: nc_limits_join(&launch->limits, launch->command_pid, reterr);
 }
 
+int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr)
+{
+	return try_child(launch, expected, reterr) ?: nc_launch_in_netns(launch, prove_listeners, reterr) ?: find_command(launch, reterr);
+}
+
+int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr)
+{
+	const struct nc_order order = {.kind = NC_ORDER_CANARY};
+	struct nc_report report;
+	bool end;
+	int r = nc_launch_order(launch, &order, reterr) ?: nc_launch_next_report(launch, &report, &end, reterr);
+
+	if (r < 0)
+		return r;
+	return end ? explain_death(launch, reterr) : find_command(launch, reterr);
+}
+
 int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 {
+	enum nc_reason expected = launch->images[0].mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_HOST_FLOOR;
+
 	/* clang-format off */
 	return nc_launch_in_netns(launch, open_listeners, reterr) ?:
-	       nc_claim_canary(launch->claim, launch->authority, launch->canary.port_be, reterr) ?:
-	       try_child(launch, reterr) ?:
-	       nc_launch_in_netns(launch, prove_listeners, reterr) ?:
-	       nc_claim_canary(launch->claim, launch->authority, 0, reterr) ?:
-	       find_command(launch, reterr) ?:
+	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, launch->canary.port_be, reterr) ?:
+	       nc_launch_canary(launch, expected, reterr) ?:
+	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr) ?:
 	       join_limits(launch, reterr);
 	/* clang-format on */
 }

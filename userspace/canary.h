@@ -13,17 +13,18 @@ struct nc_canary {
 	uint8_t attempts; /* bit i: attempt i is made; IPv6 is left out where the network namespace has none */
 	int listeners[NC_CANARY_ATTEMPTS];
 };
-#define NC_CANARY_NONE                                                                                                                         \
-	{                                                                                                                                      \
-		.listeners = { -1, -1, -1, -1 }                                                                                                \
+#define NC_CANARY_NONE                                                                                                                               \
+	{                                                                                                                                            \
+		.listeners = { -1, -1, -1, -1 }                                                                                                      \
 	}
 
 /* Opens the listeners in the calling thread's network namespace. CANARY_FAILED. */
 int nc_canary_open(struct nc_canary *ret_canary, struct nc_error *reterr);
 void nc_canary_close(struct nc_canary *canary);
-/* Judges what the child reported, what the listeners saw and what the counters say. */
-int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CANARY_ATTEMPTS], enum nc_reason expected, const struct nc_counters *before,
-		    const struct nc_counters *after, struct nc_error *reterr);
+/* Judges what the child reported, what the listeners saw and what the counters say: the expected reason rose by what was tried and no other rose; not
+ * `exactly`: it rose by at least that. */
+int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CANARY_ATTEMPTS], enum nc_reason expected, bool exactly,
+		    const struct nc_counters *before, const struct nc_counters *after, struct nc_error *reterr);
 /* Reaches every listener from outside the cordon, in the calling thread's network namespace. */
 int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr);
 

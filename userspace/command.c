@@ -22,7 +22,13 @@
 
 extern char **environ;
 
-static char passed_bytes[ENV_BYTES_MAX + 1];
+/* What came by one descriptor. */
+struct passed {
+	size_t length;
+	char bytes[ENV_BYTES_MAX + 1];
+};
+
+static struct passed from_runner, credentials;
 static char *whole_env[ENV_COUNT_MAX + 1];
 
 static void must(int status, const char *step)
@@ -70,25 +76,22 @@ static void limit_tasks(const struct nc_child_plan *plan)
 	must(setrlimit(RLIMIT_NPROC, &limit), "limits");
 }
 
-/* Reads env_fd to its end. */
-static size_t read_passed(void)
+/* Reads the descriptor to its end. */
+static void read_passed(int fd, struct passed *passed)
 {
-	size_t length = 0;
-
 	for (;;) {
-		ssize_t n = read(NC_FD_ENV, passed_bytes + length, ENV_BYTES_MAX - length);
+		ssize_t n = read(fd, passed->bytes + passed->length, ENV_BYTES_MAX - passed->length);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		must((int)n, "read --env-fd");
+		must((int)n, "read the environment's descriptor");
 		if (n == 0)
 			break;
-		length += (size_t)n;
-		if (length == ENV_BYTES_MAX)
-			nc_child_fail(NC_FD_COMMAND_REPORT, "read --env-fd", -E2BIG);
+		passed->length += (size_t)n;
+		if (passed->length == ENV_BYTES_MAX)
+			nc_child_fail(NC_FD_COMMAND_REPORT, "read the environment's descriptor", -E2BIG);
 	}
-	close(NC_FD_ENV);
-	return length;
+	close(fd);
 }
 
 static bool same_name(const char *assignment, const char *other)
@@ -105,35 +108,61 @@ static size_t add_variable(char *assignment, size_t count, size_t from_profile)
 		if (!same_name(assignment, whole_env[i]))
 			continue;
 		if (i >= from_profile)
-			nc_child_fail(NC_FD_COMMAND_REPORT, "twice in --env-fd", -EINVAL);
+			nc_child_fail(NC_FD_COMMAND_REPORT, "one name twice in an environment's descriptor", -EINVAL);
 		whole_env[i] = assignment;
 		return count;
 	}
 	if (count == ENV_COUNT_MAX)
-		nc_child_fail(NC_FD_COMMAND_REPORT, "read --env-fd", -E2BIG);
+		nc_child_fail(NC_FD_COMMAND_REPORT, "read the environment's descriptor", -E2BIG);
 	whole_env[count] = assignment;
 	return count + 1;
 }
 
 static void report_name(const char *assignment)
 {
-	struct nc_report report = { .kind = NC_REPORT_PASSED };
+	struct nc_report report = {.kind = NC_REPORT_PASSED};
 	size_t length = strcspn(assignment, "=");
 
 	if (length == 0 || assignment[length] == '\0')
-		nc_child_fail(NC_FD_COMMAND_REPORT, "NAME=value in --env-fd", -EINVAL);
+		nc_child_fail(NC_FD_COMMAND_REPORT, "NAME=value in the environment's descriptor", -EINVAL);
 	memcpy(report.step, assignment, length < sizeof(report.step) - 1 ? length : sizeof(report.step) - 1);
 	tell(&report);
 }
 
-static void refuse_credentials(const struct nc_child_plan *plan)
+static bool is_credential(const struct nc_child_plan *plan, const char *assignment)
 {
-	for (size_t i = 0; whole_env[i]; i++) {
-		for (char *const *name = plan->forbidden_names; name && *name; name++) {
-			if (same_name(whole_env[i], *name))
-				nc_child_fail(NC_FD_COMMAND_REPORT, "plane credential", -EACCES);
-		}
+	for (char *const *name = plan->credential_names; name && *name; name++) {
+		if (same_name(assignment, *name))
+			return true;
 	}
+	return false;
+}
+
+/* A value of few bytes stands in everything by chance. */
+#define TELLING_BYTES 8
+
+static void check_credential(const struct nc_child_plan *plan, const char *assignment)
+{
+	const char *value = strchr(assignment, '=') + 1;
+	size_t length = strlen(value);
+
+	if (!is_credential(plan, assignment))
+		nc_child_fail(NC_FD_COMMAND_REPORT, "credential unnamed", -EACCES);
+	if (length >= TELLING_BYTES && plan->seen_by_workload && memmem(plan->seen_by_workload, plan->seen_length, value, length))
+		nc_child_fail(NC_FD_COMMAND_REPORT, "credential seen", -EACCES);
+}
+
+static size_t add_passed(const struct nc_child_plan *plan, struct passed *passed, bool are_credentials, size_t count, size_t replaceable)
+{
+	for (size_t at = 0; at < passed->length; at += strlen(passed->bytes + at) + 1) {
+		char *assignment = passed->bytes + at;
+
+		report_name(assignment);
+		if (are_credentials)
+			check_credential(plan, assignment);
+		count = add_variable(assignment, count, replaceable);
+	}
+	return count;
 }
 
 static void compile_environment(const struct nc_child_plan *plan)
@@ -144,21 +173,24 @@ static void compile_environment(const struct nc_child_plan *plan)
 		whole_env[count++] = *given;
 	from_profile = count;
 	if (plan->env_fd >= 0) {
-		size_t length = read_passed();
-
-		for (size_t at = 0; at < length; at += strlen(passed_bytes + at) + 1) {
-			report_name(passed_bytes + at);
-			count = add_variable(passed_bytes + at, count, from_profile);
-		}
+		read_passed(NC_FD_ENV, &from_runner);
+		count = add_passed(plan, &from_runner, false, count, from_profile);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is_credential(plan, whole_env[i]))
+			nc_child_fail(NC_FD_COMMAND_REPORT, "plane credential", -EACCES);
+	}
+	if (plan->is_plane && plan->credentials_fd >= 0) {
+		read_passed(NC_FD_CREDENTIALS, &credentials);
+		count = add_passed(plan, &credentials, true, count, 0);
 	}
 	whole_env[count] = NULL;
-	refuse_credentials(plan);
 }
 
 /* Nothing of the supervisor's signal handling is inherited. */
 static void default_signals(void)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
+	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++)
@@ -169,7 +201,7 @@ static void default_signals(void)
 
 _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 {
-	struct nc_report report = { .kind = NC_REPORT_CANARY };
+	struct nc_report report = {.kind = NC_REPORT_CANARY};
 	struct nc_order order;
 
 	close(NC_FD_INIT_CONTROL);
@@ -186,7 +218,7 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 	receive(&order, NC_ORDER_GO);
 	compile_environment(plan);
 	default_signals();
-	report = (struct nc_report){ .kind = NC_REPORT_READY };
+	report = (struct nc_report){.kind = NC_REPORT_READY};
 	tell(&report);
 	environ = whole_env;
 	execvp(plan->argv[0], plan->argv);

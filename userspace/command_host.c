@@ -154,6 +154,7 @@ int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *re
 	return ret;
 }
 
+/* For people: what stands open is written large. */
 static const char *closure_word(enum nc_closure_state state)
 {
 	if (state == NC_CLOSURE_IN_FORCE)
@@ -161,44 +162,67 @@ static const char *closure_word(enum nc_closure_state state)
 	return state == NC_CLOSURE_ABSENT ? "absent" : "GAP";
 }
 
-static int print_closures(const struct nc_invocation *invocation, const struct nc_closure *rows, size_t count, struct nc_error *reterr)
+/* `run` and `attach` are the same table under two facts: who starts the process. */
+struct closures {
+	const struct nc_closure *run, *attach;
+	size_t count;
+};
+
+static void print_closures_json(const struct closures *closures, size_t gaps)
+{
+	json_t *array = json_array(), *document;
+
+	for (size_t i = 0; i < closures->count; i++) {
+		const struct nc_closure *run = &closures->run[i], *attach = &closures->attach[i];
+
+		json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "path", run->path, "summary", run->summary, "state",
+						       nc_closure_state_word(run->state), "mechanism", run->mechanism, "needs", run->needs,
+						       "attach_state", nc_closure_state_word(attach->state), "attach_mechanism", attach->mechanism));
+	}
+	document = json_pack("{s:i, s:o}", "gaps", (int)gaps, "closures", array);
+	nc_output_json(document);
+	json_decref(document);
+}
+
+static int print_closures(const struct nc_invocation *invocation, const struct closures *closures, struct nc_error *reterr)
 {
 	struct nc_table *table;
-	size_t gaps = 0;
+	size_t gaps = 0, attach_gaps = 0;
 	int ret;
 
-	for (size_t i = 0; i < count; i++)
-		gaps += rows[i].state == NC_CLOSURE_GAP;
+	for (size_t i = 0; i < closures->count; i++) {
+		gaps += closures->run[i].state == NC_CLOSURE_GAP;
+		attach_gaps += closures->attach[i].state == NC_CLOSURE_GAP;
+	}
 	if (invocation->json) {
-		json_t *array = json_array(), *document;
-
-		for (size_t i = 0; i < count; i++)
-			json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s}", "path", rows[i].path, "state",
-							       rows[i].state == NC_CLOSURE_GAP ? "gap" : closure_word(rows[i].state), "mechanism",
-							       rows[i].mechanism, "summary", rows[i].summary));
-		document = json_pack("{s:i, s:o}", "gaps", (int)gaps, "closures", array);
-		nc_output_json(document);
-		json_decref(document);
+		print_closures_json(closures, gaps);
 		return gaps ? NC_EXIT_NO : NC_EXIT_YES;
 	}
-	table = nc_table_new(4);
-	nc_table_row(table, "PATH", "STATE", "MECHANISM", "WHAT IT IS");
-	for (size_t i = 0; i < count; i++)
-		nc_table_row(table, rows[i].path, closure_word(rows[i].state), rows[i].mechanism, rows[i].summary);
+	table = nc_table_new(5);
+	nc_table_row(table, "PATH", "RUN", "ATTACH", "CLOSED BY", "WHAT IT IS");
+	for (size_t i = 0; i < closures->count; i++)
+		nc_table_row(table, closures->run[i].path, closure_word(closures->run[i].state), closure_word(closures->attach[i].state),
+			     closures->run[i].state == NC_CLOSURE_IN_FORCE ? closures->run[i].mechanism : "-", closures->run[i].summary);
 	ret = nc_table_print(table, stdout, reterr);
 	nc_table_free(table);
 	if (ret < 0)
 		return ret;
-	printf("\n%zu ways out, %zu %s\n", count, gaps, gaps == 1 ? "gap" : "gaps");
+	printf("\n%zu ways out; gaps: %zu for run, %zu for attach, where whoever starts the process has to close the rest\n", closures->count, gaps,
+	       attach_gaps);
+	for (size_t i = 0; i < closures->count; i++) {
+		const struct nc_closure *gap = &closures->run[i];
+
+		if (gap->state == NC_CLOSURE_GAP)
+			printf("  %s: %s would close it%s%s\n", gap->path, gap->mechanism, gap->needs[0] ? "; needs " : "", gap->needs);
+	}
 	return gaps ? NC_EXIT_NO : NC_EXIT_YES;
 }
 
 int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr)
 {
-	const struct nc_closure *rows;
+	struct closures closures;
 	struct nc_host_options options;
 	struct nc_host *host = NULL;
-	size_t count;
 	int ret;
 
 	nc_invocation_host(invocation, &options);
@@ -206,9 +230,11 @@ int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *ret
 	if (ret < 0 && reterr->code != NC_E_HOST_DOWN)
 		return ret;
 	*reterr = (struct nc_error){0};
-	ret = nc_closures(host, &rows, &count, reterr);
+	ret = nc_closures(host, true, &closures.run, &closures.count, reterr);
 	if (ret == 0)
-		ret = print_closures(invocation, rows, count, reterr);
+		ret = nc_closures(host, false, &closures.attach, &closures.count, reterr);
+	if (ret == 0)
+		ret = print_closures(invocation, &closures, reterr);
 	nc_host_close(host);
 	return ret;
 }

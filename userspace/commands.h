@@ -87,6 +87,7 @@ struct nc_command {
 	int least, most;     /* positional arguments; most -1: any number */
 	int passes;	     /* 0: no; n: the n-th positional argument begins a command line that is not ours */
 	bool no_config;	     /* works without reading the configuration file */
+	bool privileged;     /* speaks to the kernel: a refusal to anybody but root has that reason */
 	bool shell_statuses; /* failures are 125, 126 and 127 */
 };
 

@@ -30,7 +30,7 @@ enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
 
 /* How a workload came to its end. `cause` is a word of the interface (status line and closing statement). */
 struct nc_ending {
-	bool known;        /* wait_status is the command's own */
+	bool known; /* wait_status is the command's own */
 	int wait_status;
 	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
@@ -41,8 +41,8 @@ struct nc_launch {
 	const struct nc_launch_options *options;
 	enum nc_provider provider;
 	enum nc_authority authority; /* whose process this is: the workload's, or `exec`'s choice */
-	const char *phase;     /* where it stands, for people and for `failed` */
-	int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+	const char *phase;	     /* where it stands, for people and for `failed` */
+	int64_t deadline_ns;	     /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
 
 	/* profile */
@@ -80,14 +80,18 @@ struct nc_launch {
 	/* statement */
 	char evidence_folder[NC_PATH_MAX];
 	struct nc_evidence *evidence;
-	char outside[2048]; /* attach: what somebody else must have done and did not, or could not be seen; words, comma-separated */
+	json_t *left_to_others; /* attach: what somebody else must have done, and whether that could be seen */
+
+	/* exec */
+	char *seen_by_workload; /* environments and arguments of the workload's processes: no credential may stand in it */
+	size_t seen_length;
+	int lock_fd;
 
 	/* birth */
 	struct nc_child child;
 
 	/* canary */
 	struct nc_canary canary;
-	uint8_t canary_attempts;
 
 	/* supervise */
 	pid_t command_pid;
@@ -126,15 +130,27 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_birth(struct nc_launch *launch);
 int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_canary(struct nc_launch *launch);
+/* The child's attempts at live listeners, which must be refused for `expected`; then the command's process is found. */
+int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr);
+/* The same without an attempt: only finds the command's process. */
+int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr);
 /* The command's next report; a FAILED one is turned into its error. *ret_end: the pipe has ended, *ret_report is not filled. */
 int nc_launch_next_report(struct nc_launch *launch, struct nc_report *ret_report, bool *ret_end, struct nc_error *reterr);
 int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, struct nc_error *reterr);
 /* supervise.c */
 int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_supervise(struct nc_launch *launch);
+/* The pieces that exec uses too. */
+int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr); /* state file, edge ready, `sealed` */
+int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 /* finish.c */
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
+json_t *nc_ending_json(const struct nc_ending *ending);
+/* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */
+int nc_attach_checks(int cgroup_fd, json_t **ret_rows, struct nc_error *reterr);
+/* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
+int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
 /* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */
 int nc_status_sealed(struct nc_launch *launch, struct nc_error *reterr);
 int nc_status_started(struct nc_launch *launch, struct nc_error *reterr);

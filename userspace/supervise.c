@@ -43,11 +43,17 @@ static int write_state(struct nc_launch *launch, struct nc_error *reterr)
 		.grace_ms = launch->options->grace_ms < 0 ? NC_GRACE_MS : launch->options->grace_ms,
 	};
 
-	if (nc_process_identify(getpid(), &state.supervisor) < 0 || (launch->child.pid > 0 && nc_process_identify(launch->child.pid, &state.init) < 0))
+	if (nc_process_identify(getpid(), &state.supervisor) < 0 ||
+	    (launch->child.pid > 0 && nc_process_identify(launch->child.pid, &state.init) < 0))
 		return nc_error_set(reterr, NC_E_SYSTEM, -ESRCH, "read the start time of a process of ours");
 	memcpy(state.evidence, launch->evidence_folder, sizeof(state.evidence));
 	strncpy(state.provider, nc_provider_word(launch->provider), sizeof(state.provider) - 1);
 	return nc_instance_state_write(nc_claim_folder(launch->claim), &state, launch->profile_text, launch->profile_length, reterr);
+}
+
+int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
 }
 
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */
@@ -78,14 +84,14 @@ static int note_passed(struct nc_launch *launch, const struct nc_report *report,
 }
 
 /* End of file on the command's pipe, after READY, is the exec itself: the descriptor closes on it. */
-static int let_go(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_GO };
+	const struct nc_order order = {.kind = NC_ORDER_GO};
 	bool ready = false, end = false;
 	int r = nc_launch_order(launch, &order, reterr);
 
 	while (r == 0 && !end) {
-		struct nc_report report = { 0 };
+		struct nc_report report = {0};
 
 		r = nc_launch_next_report(launch, &report, &end, reterr);
 		if (r < 0 && ready)
@@ -122,11 +128,9 @@ int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	struct nc_watch watch;
 
 	/* clang-format off */
-	return write_state(launch, reterr) ?:
-	       await_edge(launch, reterr) ?:
-	       nc_status_sealed(launch, reterr) ?:
+	return nc_launch_announce(launch, reterr) ?:
 	       hold(launch, reterr) ?:
-	       let_go(launch, reterr) ?:
+	       nc_launch_let_go(launch, reterr) ?:
 	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
 	       checkpoint_started(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);
@@ -137,6 +141,6 @@ void nc_undo_supervise(struct nc_launch *launch)
 {
 	struct nc_error ignored; /* release kills too, and reports */
 
-	if (launch->started && launch->claim)
+	if (launch->started && launch->claim && launch->provider != NC_PROVIDER_EXEC)
 		nc_claim_kill(launch->claim, launch->authority, 5000, &ignored);
 }

@@ -6,27 +6,30 @@
  * in the cgroup. A process that has left the cordon, a lost edge or a missing program get no grace.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "cleanup.h"
 #include "json.h"
 #include "watch.h"
 
 #define MS 1000000ll
-#define LOOK_MS 1000         /* between two looks at the membership */
-#define LOOKS_PER_VERIFY 10  /* and every so many looks at the programs in force */
-#define LAST_RESORT_MS 2000  /* from KILL for the command to KILL for the cgroup */
+#define LOOK_MS 1000	    /* between two looks at the membership */
+#define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
+#define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 
-enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_FIXED };
+enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_FIXED };
 
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 {
 	const struct nc_launch_options *options = launch->options;
 	int64_t now = nc_now_ns();
 
-	*watch = (struct nc_watch){ .launch = launch, .look_at = now + LOOK_MS * MS };
+	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS};
 	if (options->lifetime_ms > 0)
 		watch->term_at = now + options->lifetime_ms * MS;
 	watch->checkpoint_at = now + (options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : options->checkpoint_ms) * MS;
@@ -39,10 +42,28 @@ static void blame(struct nc_watch *watch, const char *cause)
 		watch->launch->ending.cause = cause;
 }
 
+/* attach has no init that it could ask: each process in the cgroup is told. */
+static void signal_members(const struct nc_watch *watch, int number)
+{
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int pid;
+
+	if (!file)
+		return;
+	fd = -1;
+	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid > 0)
+			kill(pid, number);
+	}
+}
+
 static void send_signal(struct nc_watch *watch, int number)
 {
 	unsigned char byte = (unsigned char)number;
 
+	if (watch->populated_fd >= 0)
+		signal_members(watch, number);
 	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
 		watch->init_gone |= errno == EPIPE;
 }
@@ -142,7 +163,7 @@ static void step_signals(struct nc_watch *watch)
 	while (read(watch->launch->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGWINCH && watch->launch->stdio.pty_master >= 0)
 			nc_stdio_resize(&watch->launch->stdio);
-		else if (info.ssi_signo == SIGTERM)
+		else if (info.ssi_signo == SIGTERM || (info.ssi_signo == SIGINT && watch->populated_fd >= 0))
 			begin_end(watch, "stopped");
 		else
 			send_signal(watch, (int)info.ssi_signo);
@@ -170,7 +191,7 @@ static void step_clocks(struct nc_watch *watch, int64_t now)
 static void step_look(struct nc_watch *watch, int64_t now)
 {
 	struct nc_launch *launch = watch->launch;
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 
 	if (now < watch->look_at || watch->command_gone)
 		return;
@@ -212,11 +233,12 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 {
 	struct nc_launch *launch = watch->launch;
 
-	polls[POLL_REPORT] = (struct pollfd){ .fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN };
-	polls[POLL_INIT] = (struct pollfd){ .fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN };
-	polls[POLL_SIGNALS] = (struct pollfd){ .fd = launch->signal_fd, .events = POLLIN };
-	polls[POLL_EDGE] = (struct pollfd){ .fd = launch->edge.fd, .events = POLLIN };
-	polls[POLL_FLOOR] = (struct pollfd){ .fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN };
+	polls[POLL_REPORT] = (struct pollfd){.fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN};
+	polls[POLL_INIT] = (struct pollfd){.fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN};
+	polls[POLL_SIGNALS] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
+	polls[POLL_EDGE] = (struct pollfd){.fd = launch->edge.fd, .events = POLLIN};
+	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
+	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
 }
 
 static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count, struct nc_error *reterr)
@@ -241,20 +263,26 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 	return r < 0 ? r : step_checkpoint(watch, now, reterr);
 }
 
+static int wait_and_step(struct nc_watch *watch, struct nc_error *reterr)
+{
+	struct pollfd polls[POLL_FIXED + NC_STDIO_POLLS];
+	size_t count = POLL_FIXED + nc_stdio_polls(&watch->launch->stdio, polls + POLL_FIXED);
+	int r;
+
+	fill_polls(watch, polls);
+	r = poll(polls, count, next_timeout(watch, nc_now_ns()));
+	if (r < 0)
+		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
+	return step(watch, polls, count, reterr);
+}
+
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr)
 {
 	struct nc_ending *ending = &watch->launch->ending;
 
 	while (!watch->init_gone) {
-		struct pollfd polls[POLL_FIXED + NC_STDIO_POLLS];
-		size_t count = POLL_FIXED + nc_stdio_polls(&watch->launch->stdio, polls + POLL_FIXED);
-		int r;
+		int r = wait_and_step(watch, reterr);
 
-		fill_polls(watch, polls);
-		r = poll(polls, count, next_timeout(watch, nc_now_ns()));
-		if (r < 0 && errno != EINTR)
-			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
-		r = r < 0 ? 0 : step(watch, polls, count, reterr);
 		if (r < 0)
 			return r;
 	}
@@ -267,4 +295,44 @@ int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr)
 	}
 	blame(watch, WIFSIGNALED(ending->wait_status) ? "signalled" : "exited");
 	return 0;
+}
+
+/* True when it is over. Reading cgroup.events is what makes the next change wake the poll. */
+static int look_populated(struct nc_watch *watch, bool *ret_over, struct nc_error *reterr)
+{
+	char text[256];
+	bool populated;
+	int r;
+
+	if (pread(watch->populated_fd, text, sizeof(text), 0) < 0 && errno == ENODEV) {
+		*ret_over = true; /* somebody has removed the cgroup */
+		return 0;
+	}
+	r = nc_claim_populated(watch->launch->claim, watch->launch->authority, &populated, reterr);
+	if (r < 0)
+		return r;
+	*ret_over = !populated && (watch->was_populated || watch->kill_at);
+	watch->was_populated |= populated;
+	return 0;
+}
+
+int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.events", O_RDONLY | O_CLOEXEC);
+	bool over = false;
+	int r = 0;
+
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open cgroup.events");
+	watch->populated_fd = fd;
+	while (r == 0) {
+		r = look_populated(watch, &over, reterr);
+		if (r < 0 || over)
+			break;
+		r = wait_and_step(watch, reterr);
+	}
+	watch->populated_fd = -1;
+	if (r == 0)
+		blame(watch, "emptied");
+	return r;
 }

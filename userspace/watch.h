@@ -8,14 +8,18 @@
 struct nc_watch {
 	struct nc_launch *launch;
 	int64_t term_at, kill_at, last_resort_at, look_at, checkpoint_at; /* CLOCK_MONOTONIC ns; 0: not set */
-	bool dirty;       /* something was recorded since the last checkpoint */
+	bool dirty;							  /* something was recorded since the last checkpoint */
 	bool init_gone, command_gone;
+	int populated_fd; /* attach: cgroup.events, which says so by POLLPRI; -1 */
+	bool was_populated;
 	unsigned looks;
 };
 
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch);
-/* Until the command (attach: everything) has ended; launch->ending is filled. Errors are of the evidence or the system: the workload is then ended by undo. */
+/* Until the command has ended; launch->ending is filled. Errors are of the evidence or the system: the workload is then ended by undo. */
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr);
+/* The same for a cgroup that somebody else fills (attach): until it is empty after it once was not, or a signal asks for the end. */
+int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr);
 /* Takes all messages of the edge that are there, into the evidence. A lost edge is an error here. */
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr);
 /* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. */

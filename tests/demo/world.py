@@ -54,6 +54,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
 
+    def handle_error(self, *_):  # a client that goes away before its answer has arrived is none
+        pass
+
     def get_request(self):
         connection = super().get_request()
         write_down(self.journal, self.name)

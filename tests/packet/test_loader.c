@@ -44,8 +44,13 @@ static void test_up_twice_and_down(void **state)
 	assert_empty(second);
 	assert_ok(nc_host_verify(second, -1, &list, &error), &error);
 	for (size_t i = 0; i < list.count; i++) {
+		void *instructions = NULL;
+		size_t size = 0;
+
 		ours += list.programs[i].ours;
-		assert_true(list.programs[i].xlated_size > 0);
+		assert_ok(nc_program_translated(list.programs[i].id, &instructions, &size, &error), &error);
+		assert_true(size > 0);
+		free(instructions);
 	}
 	assert_int_equal(ours, facts.links);
 	nc_effective_free(&list);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* verbs.h - what the shipped drivers share: the four verbs of docs/drivers.md, a request on standard input, an answer on standard output */
+#ifndef NC_DRIVERS_VERBS_H
+#define NC_DRIVERS_VERBS_H
+
+#include <jansson.h>
+#include "cleanup.h"
+#include "driver.h"
+#include "json.h"
+#include "plain.h"
+
+typedef json_t *verb_function(const json_t *request);
+
+struct verbs {
+	verb_function *describe, *prepare, *exec, *teardown;
+};
+
+/* The whole of main(). */
+int verbs_main(int argc, char **argv, const struct verbs *verbs);
+
+/* {"error": ...}: the provider cannot. */
+json_t *refuse(const char *code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+json_t *description(const char *provider, const char *revision, const char *authorities, const char *transport, const char *mutants);
+/* {"version": 1, "state": state}; takes the reference. */
+json_t *prepared(json_t *state);
+json_t *nothing(const json_t *request); /* a teardown that has nothing to do */
+
+/* A string below the request: text_at(request, "netns", "workload", NULL). NULL when it is not there. */
+const char *text_at(const json_t *object, ...) __attribute__((sentinel));
+const json_t *part_at(const json_t *object, ...) __attribute__((sentinel));
+/* Runs the request's command by nc_plain_exec. */
+json_t *run_command(const json_t *request, const struct nc_plain *plain);
+/* Runs a program with `input`, 10 s at most; 0 when it exited with 0. */
+int run_tool(const struct nc_plain *where, char *const *argv, const char *input);
+/* Is `word` in the request's "off", the checks that the matrix wants switched off? */
+bool is_off(const json_t *request, const char *word);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * conform.c - the matrix: builds its world, runs the cases, waits for late packets, decides
+ *
+ * Cases run one after the other; their outcomes are announced as they come. When all have run, the captures go on for as long as a client's kernel
+ * would repeat itself, everything is counted again, and what changed is announced again: the last word is the later one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "conform.h"
+#include "conform_run.h"
+
+#define LATE_NS UINT64_C(3300000000) /* beyond the second retransmission of a SYN (RFC 6298: 1 s, then doubled) */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
+{
+	return !(row->flags & (driver->proxied ? NC_CASE_DIRECT_ONLY : NC_CASE_PROXY_ONLY));
+}
+
+/* The guard's words for a guard, netcordon's for netcordon: whichever the driver knows. */
+static const char *switches_of(const struct nc_case *row, const struct nc_driver *driver)
+{
+	return nc_driver_switches(driver, row->switches) ? row->switches : nc_driver_switches(driver, row->guard) ? row->guard : NULL;
+}
+
+void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT])
+{
+	size_t cases[NC_FACT_COUNT] = { 0 }, green[NC_FACT_COUNT] = { 0 };
+	bool reached[NC_FACT_COUNT] = { false }, refused[NC_FACT_COUNT] = { false };
+
+	for (size_t i = 0; i < count; i++) {
+		enum nc_fact fact = results[i].row->fact;
+
+		cases[fact]++;
+		green[fact] += results[i].verdict.outcome == NC_OUTCOME_GREEN;
+		reached[fact] |= results[i].row->expectation == NC_EXPECT_REACHED;
+		refused[fact] |= results[i].row->expectation == NC_EXPECT_REFUSED;
+	}
+	/* Every refusal has its twin inside its own runs; the facts about what is reached have cases of their own besides. */
+	reached[NC_FACT_CONNECT_TIME_PUBLIC_ADDRESS] = reached[NC_FACT_DEFAULT_DENY] = true;
+	for (int i = 0; i < NC_FACT_COUNT; i++)
+		ret_facts[i] = whole && cases[i] && green[i] == cases[i] && reached[i] && refused[i];
+}
+
+static int run_case(struct nc_cast *cast, struct nc_result *result, struct nc_late late[NC_RUN_COUNT], struct nc_error *reterr)
+{
+	const struct nc_case *row = result->row;
+	bool reach = row->expectation == NC_EXPECT_REACHED;
+	const char *off = reach ? "" : switches_of(row, cast->driver);
+	int r = 0;
+
+	result->transcript = json_object();
+	for (int kind = 0; !r && kind < NC_RUN_COUNT; kind++) {
+		json_t *transcript = json_object();
+
+		/* Without a way to switch the check off there is no third run of a refusal. */
+		if (kind == NC_RUN_MUTANT && !off) {
+			json_decref(transcript);
+			continue;
+		}
+		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT ? off : "", &result->runs[kind], &late[kind], transcript, reterr);
+		json_object_set_new(result->transcript, nc_run_word((enum nc_run_kind)kind), transcript);
+	}
+	return r;
+}
+
+static void decide(struct nc_cast *cast, struct nc_result *result)
+{
+	nc_outcome_of(result->row->expectation, result->runs, json_array_size(cast->driver->mutants) > 0, &result->verdict);
+}
+
+static void announce(struct nc_cast *cast, const struct nc_result *result, size_t done, size_t total)
+{
+	if (cast->options->progress)
+		cast->options->progress(cast->options->context, result->row, result->runs, &result->verdict, done, total);
+}
+
+/* Counts everything again, now that late packets have had their time. */
+static void look_again(struct nc_cast *cast, struct nc_conformance *conformance, const struct nc_late *late)
+{
+	for (size_t i = 0; i < conformance->count; i++) {
+		struct nc_result *result = &conformance->results[i];
+		enum nc_outcome before = result->verdict.outcome;
+
+		for (int kind = 0; kind < NC_RUN_COUNT; kind++) {
+			const struct nc_late *one = &late[i * NC_RUN_COUNT + (size_t)kind];
+			json_t *transcript = json_object_get(result->transcript, nc_run_word((enum nc_run_kind)kind));
+			struct nc_run *run = &result->runs[kind];
+
+			if (one->watched)
+				nc_observer_seen(cast->theatre.observer, one->since, &one->address, one->port, one->protocol, one->token, &run->seen);
+			json_object_set_new(transcript, "seen",
+					    json_pack("{s:i s:i s:i s:i}", "listened", run->seen.listened, "tokens", run->seen.tokens, "packets", run->seen.packets,
+						      "lost", (int)run->lost));
+			json_object_set_new(transcript, "result", json_string(nc_run_result_word(nc_run_result(run))));
+		}
+		decide(cast, result);
+		if (result->verdict.outcome != before)
+			announce(cast, result, i + 1, conformance->count);
+	}
+}
+
+static bool wanted(const struct nc_conform_options *options, const struct nc_case *row)
+{
+	if (options->only_case && strcmp(options->only_case, row->id))
+		return false;
+	return !options->only_fact || !strcmp(options->only_fact, nc_fact_word(row->fact));
+}
+
+static int choose_cases(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_error *reterr)
+{
+	enum nc_fact fact;
+
+	if (options->only_case && !nc_case_find(options->only_case))
+		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no case \"%s\"", options->only_case);
+	if (options->only_fact && !nc_fact_parse(options->only_fact, &fact))
+		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no fact \"%s\"", options->only_fact);
+	conformance->results = calloc(nc_case_count, sizeof(*conformance->results));
+	if (!conformance->results)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "choose the cases");
+	conformance->whole = true;
+	for (size_t i = 0; i < nc_case_count; i++) {
+		if (!nc_case_applies(&nc_cases[i], &conformance->driver))
+			continue;
+		if (wanted(options, &nc_cases[i]))
+			conformance->results[conformance->count++].row = &nc_cases[i];
+		else
+			conformance->whole = false;
+	}
+	if (!conformance->count)
+		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "the case makes no sense for this provider");
+	return 0;
+}
+
+static int build_theatre(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_theatre *theatre, char client[512],
+			 struct nc_error *reterr)
+{
+	static const enum nc_site watched[] = { NC_SITE_INTERNET, NC_SITE_PRIVATE, NC_SITE_PLANE };
+	int r = nc_world_new(&theatre->world, reterr);
+
+	theatre->client = options->client;
+	theatre->proxied = conformance->driver.proxied;
+	theatre->listeners_off = options->listeners_off;
+	if (!r && !options->client) {
+		r = nc_conform_client(client, reterr);
+		theatre->client = client;
+	}
+	if (!r)
+		r = nc_observer_new(&theatre->observer, reterr);
+	for (size_t i = 0; !r && i < sizeof(watched) / sizeof(*watched); i++)
+		r = nc_observer_capture(theatre->observer, nc_world_netns(theatre->world, watched[i]), NULL, reterr);
+	if (r < 0)
+		return r;
+	nc_world_link_address(theatre->world, NC_SITE_RESOLVER, 4, &theatre->resolver);
+	nc_address_text(&theatre->resolver, theatre->resolver_text);
+	return nc_observer_resolver(theatre->observer, nc_world_netns(theatre->world, NC_SITE_RESOLVER), &theatre->resolver, reterr);
+}
+
+static int run_all(struct nc_cast *cast, struct nc_conformance *conformance, struct nc_error *reterr)
+{
+	NC_FREE struct nc_late *late = calloc(conformance->count * NC_RUN_COUNT, sizeof(*late));
+	uint64_t last;
+	int r = late ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "run the cases");
+
+	for (size_t i = 0; !r && i < conformance->count; i++) {
+		r = run_case(cast, &conformance->results[i], late + i * NC_RUN_COUNT, reterr);
+		decide(cast, &conformance->results[i]);
+		if (!r)
+			announce(cast, &conformance->results[i], i + 1, conformance->count);
+	}
+	if (r < 0)
+		return r;
+	last = now_ns();
+	while (now_ns() - last < LATE_NS)
+		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	look_again(cast, conformance, late);
+	return 0;
+}
+
+int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr)
+{
+	struct nc_conformance conformance = { 0 };
+	struct nc_cast cast = { .options = options };
+	uint64_t began = now_ns();
+	char client[512];
+	int r = nc_driver_open(options->driver, options->provider, options->provider_revision, options->driver_options, &conformance.driver, reterr);
+
+	if (r < 0)
+		return r;
+	cast.driver = &conformance.driver;
+	r = choose_cases(options, &conformance, reterr);
+	if (!r)
+		r = nc_conform_adopt(reterr);
+	if (!r)
+		r = build_theatre(options, &conformance, &cast.theatre, client, reterr);
+	if (!r)
+		r = run_all(&cast, &conformance, reterr);
+	nc_conform_reap();
+	nc_observer_free(cast.theatre.observer);
+	nc_world_free(cast.theatre.world);
+	free(cast.theatre.used);
+	if (r < 0) {
+		nc_conformance_free(&conformance);
+		return r;
+	}
+	nc_conform_facts(conformance.results, conformance.count, conformance.whole, conformance.facts);
+	conformance.seconds = (now_ns() - began) / 1000000000u;
+	*ret_conformance = conformance;
+	return 0;
+}
+
+void nc_conformance_free(struct nc_conformance *conformance)
+{
+	for (size_t i = 0; i < conformance->count; i++)
+		json_decref(conformance->results[i].transcript);
+	free(conformance->results);
+	nc_driver_close(&conformance->driver);
+	*conformance = (struct nc_conformance){ 0 };
+}
+
+int nc_conform_client(char ret_path[512], struct nc_error *reterr)
+{
+	static const char *const places[] = { "attempt", "tests/native/attempt", "../libexec/netcordon/attempt" };
+	char self[400];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length > 0) {
+		self[length] = '\0';
+		slash = strrchr(self, '/');
+		if (slash)
+			*slash = '\0';
+		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+			snprintf(ret_path, 512, "%s/%s", self, places[i]);
+			if (!access(ret_path, X_OK))
+				return 0;
+		}
+	}
+	nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -ENOENT, "the matrix's client `attempt` is not beside this program");
+	return nc_error_hint(reterr, "name it with --client");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * conform.h - the conformance matrix: every case as control, enforced and mutant, and what that establishes
+ *
+ *   options -> nc_conform -> struct nc_conformance (results) -> table, TAP, JSON, statement and bundle
+ *
+ * The matrix is the party that constructs the cases. The provider is behind a driver, which is told a profile, namespaces and a command, and not
+ * which case it is in; listeners, captures and resolver are the matrix's own.
+ */
+#ifndef NC_CONFORM_H
+#define NC_CONFORM_H
+
+#include <jansson.h>
+#include "conform_case.h"
+#include "driver.h"
+#include "error.h"
+#include "outcome.h"
+
+#define NC_MATRIX_VERSION 1
+
+struct nc_conform_options {
+	const char *driver;			  /* executable */
+	const char *provider, *provider_revision; /* the pair under test, as the operator says it */
+	const char *manifest;			  /* digest of what is tested, as the operator says it */
+	const json_t *driver_options;		  /* an object, handed to the driver as it is */
+	const char *client;			  /* the hostile client; NULL: beside this program */
+	const char *only_case;			  /* NULL: all */
+	const char *only_fact;
+	bool listeners_off; /* nothing listens at the targets: shows that the matrix then calls nothing green */
+	/* Called when a case is decided, and once more for each whose late packets change it. NULL: silence. */
+	void (*progress)(void *context, const struct nc_case *row, const struct nc_run *runs, const struct nc_verdict_of_case *verdict, size_t done,
+			 size_t total);
+	void *context;
+};
+
+struct nc_result {
+	const struct nc_case *row;
+	struct nc_run runs[NC_RUN_COUNT];
+	struct nc_verdict_of_case verdict;
+	json_t *transcript; /* {"control": {...}, ...}: profile, command, output, what was seen; owned */
+};
+
+struct nc_conformance {
+	struct nc_driver driver;
+	struct nc_result *results;
+	size_t count;
+	bool whole;		   /* every applicable case was run */
+	bool facts[NC_FACT_COUNT]; /* established */
+	uint64_t seconds;
+};
+
+int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr);
+void nc_conformance_free(struct nc_conformance *conformance);
+/* Does this case make sense for the provider? */
+bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver);
+/* A fact stands when every case of it was run and is green, a twin and a refusal among them. */
+void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT]);
+
+/* The path of the hostile client: beside this program, or in its libexec folder. DRIVER_UNUSABLE when it is nowhere. */
+int nc_conform_client(char ret_path[512], struct nc_error *reterr);
+
+#endif

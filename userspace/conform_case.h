@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * conform_case.h - the table of cases
+ *
+ * A case constructs a hostile situation (its construction), lets a client try something in it, and says what must come of it. Everything about a
+ * case is a column here; the code that runs cases knows constructions, not cases.
+ *
+ *   construction  which destinations there are, which of them the profile lists, what names resolve to          (conform_stage.c)
+ *   client        what is run: "curl" and "follow" behave well (proxy variables, DNS, redirects), "attempt VERB ARGS" ignores everything polite.
+ *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin
+ *   switches      the smallest set of checks whose absence opens the path, in the words of bpf/checks.h, for netcordon's own providers
+ *   guard         the same for the reference guard, in its own words
+ */
+#ifndef NC_CONFORM_CASE_H
+#define NC_CONFORM_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "grade.h"
+#include "outcome.h"
+
+/* symbol, word, what it constructs */
+#define NC_CONSTRUCTIONS(X)                                                                                                                          \
+	X(LISTED, "listed", "the target is listed; in the third run it is not")                                                                      \
+	X(PORT, "port", "the target is the listed address on another port")                                                                          \
+	X(PROTOCOL, "protocol", "the target is the listed address and port with the other protocol")                                                 \
+	X(BIT, "bit", "the target's address differs from the listed one in one bit")                                                                 \
+	X(UNLISTED, "unlisted", "the target is another public address")                                                                              \
+	X(NONE, "none", "mode none; the target is a public address")                                                                                 \
+	X(NAMED, "named", "a name is listed and resolves to the target; in the third run it is not listed")                                          \
+	X(NAME_BYTE, "name_byte", "a name is listed; the target's name differs from it in one byte")                                                 \
+	X(NAME_SUFFIX, "name_suffix", "a name is listed; the target's name ends in it without a label boundary")                                     \
+	X(NAME_BELOW, "name_below", "a name is listed; the target's name is one label below it")                                                     \
+	X(NAME_PREFIX, "name_prefix", "a name is listed; the target's name begins with it and goes on")                                              \
+	X(NAME_SHARED, "name_shared", "a name is listed; another name resolves to the same address")                                                 \
+	X(REDIRECT_LISTED, "redirect_listed", "a listed destination redirects to the target, listed as well; in the third run it is not")            \
+	X(REDIRECT_OTHER, "redirect_other", "a listed destination redirects to another public address")                                              \
+	X(REDIRECT_PORT, "redirect_port", "a listed destination redirects to another port of its own address")                                       \
+	X(REDIRECT_PRIVATE, "redirect_private", "a listed destination redirects to an address of the private network")                               \
+	X(LITERAL_CLASS, "literal_class", "mode unrestricted; the target is an address of a special-purpose class")                                  \
+	X(ANSWER_CLASS, "answer_class", "a listed name resolves to an address of a special-purpose class, which listens and accepts on 443")         \
+	X(ANSWER_ALIAS, "answer_alias", "a listed name is an alias of a name in the private network")                                                \
+	X(ANSWER_SECOND, "answer_second", "a listed name resolves to a public address first and to a private one when asked again")                  \
+	X(PLANE_LISTED, "plane_listed", "the plane reaches its own endpoint with its credential; in the third run it is not listed")                 \
+	X(PLANE_BY_WORKLOAD, "plane_by_workload", "the workload tries what only the plane lists")                                                    \
+	X(WORKLOAD_BY_PLANE, "workload_by_plane", "the plane tries what only the workload lists")                                                    \
+	X(CREDENTIAL, "credential", "a planted plane credential is searched for in every process that serves the workload")                          \
+	X(DIRECT_LISTED, "direct_listed", "the target is listed, and the workload ignores the proxy that it was given")
+#define NC_ENUM_CONSTRUCTION(symbol, ...) NC_CONSTRUCTION_##symbol,
+enum nc_construction { NC_CONSTRUCTIONS(NC_ENUM_CONSTRUCTION) NC_CONSTRUCTION_COUNT };
+const char *nc_construction_word(enum nc_construction construction);
+const char *nc_construction_meaning(enum nc_construction construction);
+
+enum {
+	NC_CASE_DIRECT_ONLY = 1, /* makes no sense for a provider that is reached by proxy variables */
+	NC_CASE_PROXY_ONLY = 2,	 /* makes no sense for one that is not */
+	NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
+};
+
+struct nc_case {
+	const char *id; /* FACT-WORD.WHAT.VARIANT, stable */
+	enum nc_fact fact;
+	const char *path; /* a word of the closure table where the path stands there */
+	int family;	  /* 4 or 6 */
+	uint8_t protocol; /* IPPROTO_* */
+	enum nc_expectation expectation;
+	enum nc_construction construction;
+	const char *variant; /* of the construction: an address class, a redirect's status; NULL: none */
+	const char *client;
+	const char *switches, *guard;
+	int flags;
+	const char *title;
+};
+
+extern const struct nc_case nc_cases[];
+extern const size_t nc_case_count;
+
+const struct nc_case *nc_case_find(const char *id);
+
+#endif

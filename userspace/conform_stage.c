@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * conform_stage.c - the constructions of the matrix
+ *
+ * Each construction decides three things: where the target is and what it is called, what the profile lists, and what the resolver says. The rest
+ * (listeners, tokens, the twin) is the same for all of them. The twin is a listed destination beside the attempt: who does not reach it shows
+ * nothing by not reaching the target.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform_stage.h"
+
+#define CONTROL_WAIT_MS 1500
+#define ENFORCED_WAIT_MS 3300 /* a SYN is sent at 0, 1 and 3 s: several retransmissions pass, or do not, while the captures look */
+
+static int place(struct nc_theatre *theatre, struct nc_spot *spot, struct nc_error *reterr)
+{
+	nc_address_text(&spot->address, spot->literal);
+	if (!*spot->host)
+		snprintf(spot->host, sizeof(spot->host), "%s", spot->literal);
+	nc_pick_token(spot->answer);
+	return nc_world_address(theatre->world, spot->site, &spot->address, reterr);
+}
+
+static int new_spot(struct nc_theatre *theatre, const struct nc_case *row, enum nc_site site, const char *class, struct nc_spot *spot,
+		    struct nc_error *reterr)
+{
+	int r = nc_pick_address(theatre, row->family, class, &spot->address, reterr);
+
+	spot->site = site;
+	spot->protocol = row->protocol;
+	if (!spot->port)
+		spot->port = nc_pick_port();
+	return r < 0 ? r : place(theatre, spot, reterr);
+}
+
+/* Another port, another protocol or another bit of the listed destination. */
+static int beside(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	stage->target = stage->listed;
+	stage->target.protocol = stage->row->protocol;
+	*stage->target.host = '\0';
+	if (stage->row->construction == NC_CONSTRUCTION_PORT || stage->row->construction == NC_CONSTRUCTION_REDIRECT_PORT)
+		stage->target.port = (uint16_t)(stage->listed.port + 1);
+	if (stage->row->construction == NC_CONSTRUCTION_BIT)
+		stage->target.address.bytes[15] ^= 1;
+	return place(theatre, &stage->target, reterr);
+}
+
+static int say(struct nc_theatre *theatre, const char *name, const union nc_address *address, const char *alias, uint32_t ttl,
+	       struct nc_error *reterr)
+{
+	struct nc_dns_answer answer = {.count = 1};
+
+	answer.records[0].ttl = ttl;
+	if (alias)
+		snprintf(answer.records[0].alias, sizeof(answer.records[0].alias), "%s", alias);
+	else
+		answer.records[0].address = *address;
+	return nc_observer_name(theatre->observer, name, &answer, reterr);
+}
+
+/* The target's name beside the listed one, N: the ways in which a comparison of names goes wrong. */
+static void look_alike(enum nc_construction construction, const char *listed, char *ret_name, size_t size)
+{
+	switch (construction) {
+	case NC_CONSTRUCTION_NAME_BYTE:
+		snprintf(ret_name, size, "%s", listed);
+		ret_name[3] = ret_name[3] == 'z' ? 'a' : (char)(ret_name[3] + 1);
+		return;
+	case NC_CONSTRUCTION_NAME_SUFFIX:
+		snprintf(ret_name, size, "not%.200s", listed);
+		return;
+	case NC_CONSTRUCTION_NAME_BELOW:
+		snprintf(ret_name, size, "x.%.200s", listed);
+		return;
+	case NC_CONSTRUCTION_NAME_PREFIX:
+		snprintf(ret_name, size, "%.200s.evil.test", listed);
+		return;
+	default:
+		nc_pick_name(ret_name, size);
+	}
+}
+
+static int named_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	const struct nc_case *row = stage->row;
+	char inner[254]; /* a name, as the answer holds it */
+	int r;
+
+	switch (row->construction) {
+	case NC_CONSTRUCTION_ANSWER_CLASS:
+	case NC_CONSTRUCTION_ANSWER_ALIAS:
+	case NC_CONSTRUCTION_ANSWER_SECOND:
+		/* The hard version: the port that a TLS client would use, with somebody there who accepts. */
+		stage->target.port = 443;
+		r = new_spot(theatre, row, NC_SITE_PRIVATE, row->variant ?: row->family == 4 ? "private10" : "uniquelocal", &stage->target, reterr);
+		nc_pick_name(stage->target.host, sizeof(stage->target.host));
+		break;
+	default:
+		r = new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+		nc_pick_name(stage->target.host, sizeof(stage->target.host));
+	}
+	if (r < 0)
+		return r;
+	if (row->construction == NC_CONSTRUCTION_ANSWER_ALIAS) {
+		nc_pick_name(inner, sizeof(inner));
+		r = say(theatre, stage->target.host, NULL, inner, 30, reterr);
+		return r < 0 ? r : say(theatre, inner, &stage->target.address, NULL, 30, reterr);
+	}
+	if (row->construction == NC_CONSTRUCTION_ANSWER_SECOND) {
+		/* The first answer is a listed public destination of the same name and port. */
+		stage->listed.port = 443;
+		r = new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		if (!r)
+			r = say(theatre, stage->target.host, &stage->listed.address, NULL, 0, reterr);
+		if (r < 0)
+			return r;
+	}
+	return say(theatre, stage->target.host, &stage->target.address, NULL, 0, reterr);
+}
+
+static int look_alike_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	int r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+
+	if (r < 0)
+		return r;
+	nc_pick_name(stage->listed.host, sizeof(stage->listed.host));
+	r = say(theatre, stage->listed.host, &stage->listed.address, NULL, 30, reterr);
+	stage->target.port = stage->listed.port;
+	if (!r)
+		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	look_alike(stage->row->construction, stage->listed.host, stage->target.host, sizeof(stage->target.host));
+	return r < 0 ? r : say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
+}
+
+static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	const struct nc_case *row = stage->row;
+	int r;
+
+	switch (row->construction) {
+	case NC_CONSTRUCTION_PORT:
+	case NC_CONSTRUCTION_PROTOCOL:
+	case NC_CONSTRUCTION_BIT:
+	case NC_CONSTRUCTION_REDIRECT_PORT:
+		r = new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		if (row->construction == NC_CONSTRUCTION_PROTOCOL)
+			stage->listed.protocol = IPPROTO_TCP;
+		return r < 0 ? r : beside(theatre, stage, reterr);
+	case NC_CONSTRUCTION_NAME_BYTE:
+	case NC_CONSTRUCTION_NAME_SUFFIX:
+	case NC_CONSTRUCTION_NAME_BELOW:
+	case NC_CONSTRUCTION_NAME_PREFIX:
+		return look_alike_target(theatre, stage, reterr);
+	case NC_CONSTRUCTION_NAMED:
+	case NC_CONSTRUCTION_ANSWER_CLASS:
+	case NC_CONSTRUCTION_ANSWER_ALIAS:
+	case NC_CONSTRUCTION_ANSWER_SECOND:
+		return named_target(theatre, stage, reterr);
+	case NC_CONSTRUCTION_REDIRECT_LISTED:
+	case NC_CONSTRUCTION_REDIRECT_OTHER:
+	case NC_CONSTRUCTION_REDIRECT_PRIVATE:
+		r = new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		if (r < 0)
+			return r;
+		if (row->construction != NC_CONSTRUCTION_REDIRECT_PRIVATE)
+			return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+		return new_spot(theatre, row, NC_SITE_PRIVATE, row->family == 4 ? "private10" : "uniquelocal", &stage->target, reterr);
+	case NC_CONSTRUCTION_LITERAL_CLASS:
+		stage->target.port = 443;
+		return new_spot(theatre, row, NC_SITE_PRIVATE, row->variant, &stage->target, reterr);
+	case NC_CONSTRUCTION_PLANE_LISTED:
+	case NC_CONSTRUCTION_PLANE_BY_WORKLOAD:
+	case NC_CONSTRUCTION_CREDENTIAL:
+		return new_spot(theatre, row, NC_SITE_PLANE, NULL, &stage->target, reterr);
+	default:
+		return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	}
+}
+
+/* ---- the profile -------------------------------------------------------------------------------------------------------------------------- */
+
+static void list(json_t *destinations, const struct nc_spot *spot)
+{
+	json_t *row = json_pack("{s:s s:i s:s}", "host", spot->host, "port", spot->port, "protocol", spot->protocol == IPPROTO_UDP ? "udp" : "tcp");
+
+	if (strcmp(spot->host, spot->literal))
+		json_object_set_new(row, "wire", json_string("any")); /* the listeners speak neither TLS nor always HTTP */
+	json_array_append_new(destinations, row);
+}
+
+static bool by_plane(const struct nc_case *row)
+{
+	return row->construction == NC_CONSTRUCTION_PLANE_LISTED || row->construction == NC_CONSTRUCTION_WORKLOAD_BY_PLANE;
+}
+
+static void list_network(const struct nc_stage *stage, json_t *destinations)
+{
+	bool third = stage->kind == NC_RUN_MUTANT;
+
+	switch (stage->row->construction) {
+	case NC_CONSTRUCTION_LISTED:
+	case NC_CONSTRUCTION_NAMED:
+		if (!third)
+			list(destinations, &stage->target);
+		return;
+	case NC_CONSTRUCTION_REDIRECT_LISTED:
+		if (!third)
+			list(destinations, &stage->target);
+		list(destinations, &stage->listed);
+		return;
+	case NC_CONSTRUCTION_ANSWER_CLASS:
+	case NC_CONSTRUCTION_ANSWER_ALIAS:
+	case NC_CONSTRUCTION_ANSWER_SECOND:
+	case NC_CONSTRUCTION_DIRECT_LISTED:
+	case NC_CONSTRUCTION_WORKLOAD_BY_PLANE:
+		list(destinations, &stage->target);
+		return;
+	default:
+		if (*stage->listed.host)
+			list(destinations, &stage->listed);
+	}
+}
+
+static json_t *make_profile(const struct nc_stage *stage)
+{
+	enum nc_construction construction = stage->row->construction;
+	json_t *destinations = json_array(), *plane = json_array();
+	const char *mode = construction == NC_CONSTRUCTION_NONE		   ? "none"
+			   : construction == NC_CONSTRUCTION_LITERAL_CLASS ? "unrestricted"
+									   : "allowlist";
+	json_t *network = json_pack("{s:s}", "mode", mode);
+	json_t *profile = json_pack("{s:i s:o}", "version", 1, "network", network);
+
+	list_network(stage, destinations);
+	if (construction == NC_CONSTRUCTION_PLANE_BY_WORKLOAD || construction == NC_CONSTRUCTION_CREDENTIAL ||
+	    (construction == NC_CONSTRUCTION_PLANE_LISTED && stage->kind != NC_RUN_MUTANT))
+		list(plane, &stage->target);
+	if (stage->has_twin && !by_plane(stage->row) && strcmp(mode, "unrestricted"))
+		list(destinations, &stage->twin);
+	if (stage->has_twin && by_plane(stage->row))
+		list(plane, &stage->twin);
+	if (!strcmp(mode, "allowlist"))
+		json_object_set(network, "destinations", destinations);
+	if (json_array_size(plane))
+		json_object_set_new(profile, "plane", json_pack("{s:O s:[s]}", "destinations", plane, "credentials", NC_CREDENTIAL_NAME));
+	json_decref(destinations);
+	json_decref(plane);
+	return profile;
+}
+
+/* ---- listeners ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int listen_at(struct nc_theatre *theatre, const struct nc_stage *stage, const struct nc_spot *spot, struct nc_error *reterr)
+{
+	struct nc_listener listener = {.address = spot->address, .port = spot->port, .protocol = spot->protocol};
+	bool target = spot == &stage->target;
+
+	if (!spot->port || (target && theatre->listeners_off))
+		return 0;
+	memcpy(listener.answer, spot->answer, sizeof(listener.answer));
+	if (target && stage->row->construction == NC_CONSTRUCTION_PLANE_LISTED)
+		listener.challenge = stage->credential;
+	if (spot == &stage->listed && !strncmp(nc_construction_word(stage->row->construction), "redirect_", 9)) {
+		bool bracket = strchr(stage->target.host, ':');
+
+		listener.status = atoi(stage->row->variant);
+		snprintf(listener.location, sizeof(listener.location), "http://%s%s%s:%u/%s", bracket ? "[" : "", stage->target.host,
+			 bracket ? "]" : "", stage->target.port, stage->token);
+	}
+	return nc_observer_listen(theatre->observer, nc_world_netns(theatre->world, spot->site), &listener, reterr);
+}
+
+static int set_commands(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	int wait_ms = stage->kind == NC_RUN_ENFORCED ? ENFORCED_WAIT_MS : CONTROL_WAIT_MS;
+
+	stage->command = nc_client_command(theatre, stage->row->client, stage, &stage->target, stage->token, wait_ms);
+	stage->twin_command = stage->has_twin && stage->kind != NC_RUN_CONTROL
+				      ? nc_client_command(theatre, "curl", stage, &stage->twin, stage->twin_token, CONTROL_WAIT_MS)
+				      : NULL;
+	stage->profile = make_profile(stage);
+	return stage->command && stage->profile ? 0 : nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "set up the run");
+}
+
+static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	struct nc_case twin_row = *stage->row;
+	int r = nc_world_renew_workload(theatre->world, reterr);
+
+	twin_row.protocol = IPPROTO_TCP;
+	if (!r)
+		r = set_spots(theatre, stage, reterr);
+	if (!r && stage->has_twin)
+		r = new_spot(theatre, &twin_row, by_plane(stage->row) ? NC_SITE_PLANE : NC_SITE_INTERNET, NULL, &stage->twin, reterr);
+	if (!r)
+		r = listen_at(theatre, stage, &stage->target, reterr);
+	if (!r)
+		r = listen_at(theatre, stage, &stage->listed, reterr);
+	if (!r)
+		r = listen_at(theatre, stage, &stage->twin, reterr);
+	return r < 0 ? r : set_commands(theatre, stage, reterr);
+}
+
+int nc_stage_set(struct nc_theatre *theatre, const struct nc_case *row, enum nc_run_kind kind, struct nc_stage *ret_stage, struct nc_error *reterr)
+{
+	/* In place: listeners borrow the credential. */
+	*ret_stage = (struct nc_stage){
+		.row = row, .kind = kind, .authority = by_plane(row) ? "plane" : "workload", .since = nc_observer_count(theatre->observer)};
+	ret_stage->has_twin = row->construction != NC_CONSTRUCTION_NONE;
+	nc_pick_token(ret_stage->token);
+	nc_pick_token(ret_stage->twin_token);
+	nc_pick_token(ret_stage->credential);
+	return set_up(theatre, ret_stage, reterr);
+}
+
+void nc_stage_strike(struct nc_theatre *theatre, struct nc_stage *stage)
+{
+	nc_observer_quiet(theatre->observer);
+	json_decref(stage->profile);
+	json_decref(stage->command);
+	json_decref(stage->twin_command);
+	stage->profile = stage->command = stage->twin_command = NULL;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * control.c - `stop` and `wait`: from outside, on an instance by its name
+ *
+ * `stop` asks the supervisor by a signal on a pidfd, so that a number used again cannot be hit. An instance without a supervisor (kept on purpose, or an
+ * orphan) is adopted and ended here.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "instance_state.h"
+#include "launch_state.h"
+
+#define LOOK_MS 20
+
+struct search {
+	const char *name;
+	bool found, owner_lives;
+	char folder[NC_PATH_MAX];
+};
+
+static int match(void *context, const struct nc_instance_row *row)
+{
+	struct search *search = context;
+
+	if (strcmp(row->name, search->name) != 0)
+		return 0;
+	search->found = true;
+	search->owner_lives = row->owner_lives;
+	memcpy(search->folder, row->folder, sizeof(search->folder));
+	return 0;
+}
+
+static int look(struct nc_host *host, const char *name, struct search *ret_search, struct nc_error *reterr)
+{
+	*ret_search = (struct search){.name = name};
+	return nc_instances(host, match, ret_search, reterr);
+}
+
+static int wait_gone(struct nc_host *host, const char *name, int timeout_ms, struct nc_error *reterr)
+{
+	int64_t until = timeout_ms > 0 ? nc_now_ns() + timeout_ms * 1000000ll : INT64_MAX;
+	struct search search;
+
+	for (;;) {
+		int r = look(host, name, &search, reterr);
+
+		if (r < 0 || !search.found)
+			return r;
+		if (nc_now_ns() >= until)
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "instance %s still lives", name);
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+static int end_ownerless(struct nc_host *host, const char *name, struct nc_error *reterr)
+{
+	struct nc_claim *claim;
+	int r = nc_claim_adopt(host, name, &claim, reterr);
+
+	return r < 0 ? r : nc_claim_release(claim, reterr);
+}
+
+static int signal_supervisor(const struct search *search, struct nc_error *reterr)
+{
+	struct nc_instance_state state;
+	NC_CLOSE int fd = -1;
+	int r = nc_instance_state_read(search->folder, &state, reterr);
+
+	if (r < 0)
+		return r;
+	fd = nc_process_open(&state.supervisor);
+	if (fd >= 0 && syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "signal the supervisor of instance %s", search->name);
+	return 0; /* it ends, or has ended: the wait tells */
+}
+
+static int with_host(const struct nc_host_options *options, const char *instance, int timeout_ms, bool stop, struct nc_error *reterr)
+{
+	struct nc_host *host = NULL;
+	struct search search;
+	int r = nc_host_open(options, &host, reterr) ?: look(host, instance, &search, reterr);
+
+	if (r == 0 && !search.found)
+		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
+	if (r == 0 && stop)
+		r = search.owner_lives ? signal_supervisor(&search, reterr) : end_ownerless(host, instance, reterr);
+	if (r == 0)
+		r = wait_gone(host, instance, timeout_ms, reterr);
+	nc_host_close(host);
+	return r;
+}
+
+int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr)
+{
+	return with_host(host, instance, timeout_ms, true, reterr);
+}
+
+int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr)
+{
+	return with_host(host, instance, timeout_ms, false, reterr);
+}

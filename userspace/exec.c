@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * exec.c - a command more inside a live instance, under one of its two authorities
+ *
+ * It leans on what the instance's supervisor left in the instance's folder (profile, init's process, network namespace) and on the kernel; of the running
+ * supervisor itself it asks nothing, so it works while that is busy or gone. A lock in the folder, held until this process ends, and a look into the cgroup see
+ * to it that an authority has at most one live tree.
+ *
+ * The plane's command has a user id of its own and gets the credentials that the profile names by --plane-env-fd, which only the process that becomes that
+ * command reads. Before it starts, the environment and arguments of everything that runs under the workload's authority are searched for their values.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "exec_record.h"
+#include "instance_state.h"
+#include "json.h"
+#include "launch_state.h"
+#include "watch.h"
+
+#define SEEN_MAX (4u << 20) /* bytes of environments and arguments that are searched; more is refused, not skipped */
+
+/* ---- the instance ------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
+{
+	char path[NC_PATH_MAX + 32];
+	bool populated;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/exec-%s.lock", nc_claim_folder(launch->claim),
+		 launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload");
+	launch->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (launch->lock_fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
+	r = flock(launch->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (r < 0 && r != -EWOULDBLOCK)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "lock %s", path);
+	if (r == 0) {
+		r = nc_claim_populated(launch->claim, launch->authority, &populated, reterr);
+		if (r < 0)
+			return r;
+		if (!populated)
+			return 0;
+	}
+	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -EBUSY, "instance %s: this authority already has a live process tree", launch->instance);
+}
+
+/* The network namespace that was sealed is init's, whatever path it once had. */
+static int enter_network(struct nc_launch *launch, const struct nc_instance_state *state, struct nc_error *reterr)
+{
+	NC_CLOSE int init = -1;
+	char path[64];
+	uint64_t cookie;
+	int r;
+
+	if (state->init.pid > 0) {
+		init = nc_process_open(&state->init);
+		if (init < 0)
+			return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, init, "instance %s has ended", launch->instance);
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->init.pid);
+	} else {
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->supervisor.pid);
+	}
+	launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
+	launch->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (launch->netns_fd < 0 || launch->own_netns_fd < 0)
+		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "open the network namespace of instance %s", launch->instance);
+	r = nc_netns_cookie(launch->netns_fd, &cookie, reterr);
+	if (r < 0)
+		return r;
+	if (cookie != state->netns_cookie)
+		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ESTALE, "instance %s: its network namespace is not the one that was sealed",
+				    launch->instance);
+	return 0;
+}
+
+static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
+{
+	char path[NC_PATH_MAX + 32];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/" NC_INSTANCE_PROFILE, nc_claim_folder(launch->claim));
+	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr)
+		    ?: nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
+	return r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[launch->authority == NC_AUTHORITY_PLANE], reterr);
+}
+
+static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
+{
+	const struct nc_launch_options *options = launch->options;
+	struct nc_instance_state state;
+
+	if (!options->instance || !options->command || !options->command[0])
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "exec needs an instance and a command");
+	launch->authority = options->authority ? options->authority : NC_AUTHORITY_PLANE;
+	if (options->plane_env_fd >= 0 && launch->authority != NC_AUTHORITY_PLANE)
+		return nc_error_set(reterr, NC_E_CREDENTIAL_LEAK, -EACCES, "--plane-env-fd belongs to the plane's authority");
+	snprintf(launch->instance, sizeof(launch->instance), "%.*s", NC_INSTANCE_NAME_MAX, options->instance);
+	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->host->runtime ? options->host->runtime : NC_RUNTIME_FOLDER);
+	/* clang-format off */
+	return nc_stdio_open(options->pty, &launch->stdio, reterr) ?: /* first of all: a closed 0-2 must not become something else */
+	       nc_launch_block_signals(launch, reterr) ?:
+	       nc_host_open(options->host, &launch->host, reterr) ?:
+	       nc_claim_find(launch->host, options->instance, &launch->claim, reterr) ?:
+	       nc_instance_state_read(nc_claim_folder(launch->claim), &state, reterr) ?:
+	       read_profile(launch, reterr) ?:
+	       take_lock(launch, reterr) ?:
+	       enter_network(launch, &state, reterr) ?:
+	       nc_mount_plan(&launch->mounts, reterr);
+	/* clang-format on */
+}
+
+static void undo_instance(struct nc_launch *launch)
+{
+	if (launch->claim)
+		nc_claim_abandon(launch->claim);
+	launch->claim = NULL;
+	if (launch->lock_fd >= 0)
+		close(launch->lock_fd);
+	launch->lock_fd = -1;
+	nc_undo_profile(launch);
+	nc_undo_host(launch);
+}
+
+/* ---- what the new process will be ------------------------------------------------------------------------------------------------------------------------ */
+
+static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
+{
+	uint32_t index = nc_claim_index(launch->claim);
+	int r = 0;
+
+	if (launch->authority == NC_AUTHORITY_PLANE)
+		nc_identity_own(index, NC_UID_PLANE, &launch->identity);
+	else
+		r = nc_identity_workload(launch->profile, index, &launch->identity, reterr);
+	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
+}
+
+static int append_file(struct nc_launch *launch, pid_t pid, const char *name, struct nc_error *reterr)
+{
+	char path[64];
+	NC_CLOSE int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* it has ended */
+	while ((n = read(fd, launch->seen_by_workload + launch->seen_length, SEEN_MAX - launch->seen_length)) > 0)
+		launch->seen_length += (size_t)n;
+	if (launch->seen_length == SEEN_MAX)
+		return nc_error_set(reterr, NC_E_CREDENTIAL_LEAK, -E2BIG, "the workload's processes have too many environments to search");
+	return 0;
+}
+
+static int look_at_workload(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = -1;
+	NC_FCLOSE FILE *file = NULL;
+	int pid, r = 0;
+
+	if (launch->authority != NC_AUTHORITY_PLANE || launch->options->plane_env_fd < 0)
+		return 0;
+	fd = openat(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	launch->seen_by_workload = malloc(SEEN_MAX);
+	if (!file || !launch->seen_by_workload)
+		return nc_error_sys(reterr, NC_E_SYSTEM, errno ? -errno : -ENOMEM, "list the workload's processes");
+	fd = -1;
+	while (r == 0 && fscanf(file, "%d", &pid) == 1)
+		r = append_file(launch, pid, "environ", reterr) ?: append_file(launch, pid, "cmdline", reterr);
+	return r;
+}
+
+static int phase_process(struct nc_launch *launch, struct nc_error *reterr)
+{
+	/* clang-format off */
+	return take_identity(launch, reterr) ?:
+	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), &launch->effective, reterr) ?:
+	       nc_launch_choose_filter(launch, true, reterr) ?:
+	       look_at_workload(launch, reterr);
+	/* clang-format on */
+}
+
+static void undo_process(struct nc_launch *launch)
+{
+	free(launch->seen_by_workload);
+	launch->seen_by_workload = NULL;
+	nc_seccomp_free(&launch->seccomp);
+	nc_effective_free(&launch->effective);
+}
+
+/* ---- canary, supervision, end --------------------------------------------------------------------------------------------------------------------------- */
+
+static int open_listeners(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_canary_open(&launch->canary, reterr);
+}
+
+static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
+{
+	/* The slot is its owner's to change, so the listener's port is not on the floor here: loopback is refused because it is not public. Where this
+	 * authority's loopback is open that would get through, and the launch has shown the floor already. */
+	const struct nc_image *image = &launch->images[launch->authority == NC_AUTHORITY_PLANE];
+
+	if (image->flags & NC_SLOT_LOOPBACK_OPEN)
+		return nc_launch_silent_canary(launch, reterr);
+	return nc_launch_in_netns(launch, open_listeners, reterr)
+		       ?: nc_launch_canary(launch, image->mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_ADDRESS_NOT_PUBLIC, reterr);
+}
+
+static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
+{
+	struct nc_watch watch;
+
+	/* clang-format off */
+	return nc_launch_let_go(launch, reterr) ?:
+	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
+	       nc_exec_record(launch, reterr) ?:
+	       nc_watch_run(&watch, reterr);
+	/* clang-format on */
+}
+
+static int phase_end(struct nc_launch *launch, struct nc_error *reterr)
+{
+	nc_child_end(&launch->child);
+	return nc_exec_record(launch, reterr) ?: nc_status_exited(launch, reterr);
+}
+
+static const struct nc_phase exec_phases[] = {
+	{"instance", phase_instance, undo_instance}, {"process", phase_process, undo_process},		{"birth", nc_phase_birth, nc_undo_birth},
+	{"canary", phase_canary, nc_undo_canary},    {"supervise", phase_supervise, nc_undo_supervise}, {"end", phase_end, NULL},
+};
+
+int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
+{
+	struct nc_launch launch;
+
+	nc_launch_init(&launch, options, NC_PROVIDER_EXEC);
+	return nc_launch_go(&launch, exec_phases, sizeof(exec_phases) / sizeof(exec_phases[0]), ret_status, reterr);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* exec_record.h - how what `exec` started comes into the instance's evidence, whose writer is the supervisor (exec_record.c) */
+#ifndef NC_EXEC_RECORD_H
+#define NC_EXEC_RECORD_H
+
+#include "launch_state.h"
+
+/* exec: writes down, in the instance's folder, what was started and, once known, how it ended. */
+int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr);
+/* supervisor: appends all that lie there to the evidence, and removes them. */
+int nc_exec_records_collect(struct nc_launch *launch, struct nc_error *reterr);
+
+#endif
