@@ -14,7 +14,7 @@
 static void plan_process(const struct nc_launch *launch, struct nc_child_plan *plan)
 {
 	const struct nc_profile_process *process = &launch->profile->process;
-	static char *const no_environment[] = { NULL };
+	static char *const no_environment[] = {NULL};
 
 	plan->env = no_environment;
 	plan->cwd = "/";
@@ -43,7 +43,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.uid = launch->identity.uid,
 		.gid = launch->identity.gid,
 		.filter = launch->seccomp.program,
-		.stdio = { launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2] },
+		.stdio = {launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2]},
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
 		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
@@ -120,7 +120,7 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 /* The child's attempts, with the counters before and after. */
 static int try_child(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts };
+	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
 	struct nc_counters before, after;
 	struct nc_report report;
 	bool end;
@@ -172,7 +172,7 @@ int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct n
 
 int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY };
+	const struct nc_order order = {.kind = NC_ORDER_CANARY};
 	struct nc_report report;
 	bool end;
 	int r = nc_launch_order(launch, &order, reterr) ?: nc_launch_next_report(launch, &report, &end, reterr);

@@ -32,8 +32,8 @@ enum { EDGE_RING = 3, EDGE_PAIR, EDGE_FREE };
 /* After vfork: the memory is the parent's, so only calls. */
 static void become_edge(int ring_fd, int pair_fd, char *const *argv)
 {
-	static char *const no_environment[] = { NULL };
-	struct sigaction action = { .sa_handler = SIG_DFL };
+	static char *const no_environment[] = {NULL};
+	struct sigaction action = {.sa_handler = SIG_DFL};
 	int ring, pair, null;
 	sigset_t none;
 
@@ -60,7 +60,7 @@ static void become_edge(int ring_fd, int pair_fd, char *const *argv)
 int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, struct nc_edge *ret_edge, struct nc_error *reterr)
 {
 	char generation_text[24], uid_text[16];
-	char *argv[] = { "netcordon", NC_EDGE_COMMAND, generation_text, uid_text, (char *)runtime, NULL };
+	char *argv[] = {"netcordon", NC_EDGE_COMMAND, generation_text, uid_text, (char *)runtime, NULL};
 	int pair[2];
 	pid_t pid;
 
@@ -78,7 +78,7 @@ int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runti
 		return reterr->status;
 	}
 	close(pair[1]);
-	*ret_edge = (struct nc_edge){ .pid = pid, .fd = pair[0], .uid = uid };
+	*ret_edge = (struct nc_edge){.pid = pid, .fd = pair[0], .uid = uid};
 	return 0;
 }
 
@@ -99,7 +99,7 @@ int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message)
 
 int nc_edge_flush(struct nc_edge *edge)
 {
-	struct nc_edge_message message = { .kind = NC_EDGE_FLUSH };
+	struct nc_edge_message message = {.kind = NC_EDGE_FLUSH};
 
 	return send(edge->fd, &message, NC_EDGE_HEAD, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -133,7 +133,7 @@ static int tell(const void *message, size_t size)
 
 static int tell_kind(enum nc_edge_kind kind, int status)
 {
-	struct nc_edge_message message = { .kind = kind, .status = status };
+	struct nc_edge_message message = {.kind = kind, .status = status};
 
 	return tell(&message, NC_EDGE_HEAD);
 }
@@ -160,7 +160,7 @@ static int collect(void *context, const struct nc_event *event)
 
 static int hand_over(struct edge *edge)
 {
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	int r = nc_events_drain(edge->events, edge->generation, collect, edge, &error);
 
 	return r < 0 ? r : send_batch(edge);
@@ -185,7 +185,7 @@ static int take_order(struct edge *edge)
 
 static int serve(struct edge *edge)
 {
-	struct pollfd polls[2] = { { .fd = nc_events_poll_fd(edge->events), .events = POLLIN }, { .fd = EDGE_PAIR, .events = POLLIN } };
+	struct pollfd polls[2] = {{.fd = nc_events_poll_fd(edge->events), .events = POLLIN}, {.fd = EDGE_PAIR, .events = POLLIN}};
 	int r = 0;
 
 	while (r == 0) {
@@ -201,9 +201,9 @@ static int serve(struct edge *edge)
 
 static int give_up_privileges(const char *runtime, uid_t uid, struct nc_error *reterr)
 {
-	static const struct nc_seccomp_choice choice = { .refuse_unix = true };
-	static const struct rlimit no_core = { 0, 0 };
-	struct nc_seccomp filter = { 0 };
+	static const struct nc_seccomp_choice choice = {.refuse_unix = true};
+	static const struct rlimit no_core = {0, 0};
+	struct nc_seccomp filter = {0};
 	const char *step = "";
 	int r = nc_seccomp_filter(runtime, &choice, &filter, reterr);
 
@@ -218,7 +218,7 @@ static int give_up_privileges(const char *runtime, uid_t uid, struct nc_error *r
 int nc_edge_main(int argc, char **argv)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	int r;
 
 	if (argc != 5 || !edge)

@@ -21,10 +21,10 @@
 
 enum nc_edge_kind {
 	NC_EDGE_READY = 1, /* edge: privileges are gone, the ring is open */
-	NC_EDGE_EVENTS,    /* edge: `count` events */
-	NC_EDGE_FLUSH,     /* supervisor: hand over all that the ring holds now, then answer FLUSHED */
+	NC_EDGE_EVENTS,	   /* edge: `count` events */
+	NC_EDGE_FLUSH,	   /* supervisor: hand over all that the ring holds now, then answer FLUSHED */
 	NC_EDGE_FLUSHED,   /* edge */
-	NC_EDGE_FAILED,    /* edge: `status`, and it ends */
+	NC_EDGE_FAILED,	   /* edge: `status`, and it ends */
 };
 
 struct nc_edge_message {
@@ -38,11 +38,14 @@ struct nc_edge_message {
 
 struct nc_edge {
 	pid_t pid; /* 0: none */
-	int fd;    /* the supervisor's end */
+	int fd;	   /* the supervisor's end */
 	uid_t uid;
 	bool ready, flushed;
 };
-#define NC_EDGE_NONE { .fd = -1 }
+#define NC_EDGE_NONE                                                                                                                                 \
+	{                                                                                                                                            \
+		.fd = -1                                                                                                                             \
+	}
 
 /* Starts the edge and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
 int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, struct nc_edge *ret_edge, struct nc_error *reterr);

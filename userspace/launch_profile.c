@@ -19,18 +19,19 @@
 #include "profile.h"
 
 /* Signals that are handed on to the command. */
-static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH };
+static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
 
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr)
 {
-	struct sigaction default_action = { .sa_handler = SIG_DFL }, ignore = { .sa_handler = SIG_IGN };
+	struct sigaction default_action = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
 		sigaddset(&set, forwarded[i]);
 	/* A caller that ignores SIGCHLD would have the kernel reap our children before we can (L07). A broken pipe is an error, not a death. */
-	if (sigaction(SIGCHLD, &default_action, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 || sigprocmask(SIG_BLOCK, &set, &launch->saved_mask) < 0)
+	if (sigaction(SIGCHLD, &default_action, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 ||
+	    sigprocmask(SIG_BLOCK, &set, &launch->saved_mask) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "block signals");
 	launch->mask_saved = true;
 	launch->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -57,7 +58,8 @@ int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr)
 {
 	if (profile->mode != NC_MODE_ALLOWLIST || profile->required <= NC_GRADE_ADVISORY_FILTER)
 		return 0;
-	nc_error_set(reterr, NC_E_EGRESS_CERTIFICATION_UNMET, -EACCES, "the profile requires security_boundary, and this provider advertises advisory_filter");
+	nc_error_set(reterr, NC_E_EGRESS_CERTIFICATION_UNMET, -EACCES,
+		     "the profile requires security_boundary, and this provider advertises advisory_filter");
 	snprintf(reterr->pointer, sizeof(reterr->pointer), "/network/required_egress_certification");
 	return nc_error_hint(reterr, "see `netcordon admit`");
 }
@@ -112,7 +114,8 @@ static int check_loopback(const struct nc_launch *launch, struct nc_error *reter
 
 	if (!launch->profile->loopback_own_netns)
 		return 0;
-	if ((launch->netns_fd >= 0 ? fstat(launch->netns_fd, &workload) : stat("/proc/self/ns/net", &workload)) < 0 || stat("/proc/1/ns/net", &host) < 0)
+	if ((launch->netns_fd >= 0 ? fstat(launch->netns_fd, &workload) : stat("/proc/self/ns/net", &workload)) < 0 ||
+	    stat("/proc/1/ns/net", &host) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the network namespaces");
 	if (!same_file(&workload, &host))
 		return 0;

@@ -30,7 +30,7 @@ enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
 
 /* How a workload came to its end. `cause` is a word of the interface (status line and closing statement). */
 struct nc_ending {
-	bool known;        /* wait_status is the command's own */
+	bool known; /* wait_status is the command's own */
 	int wait_status;
 	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
@@ -41,8 +41,8 @@ struct nc_launch {
 	const struct nc_launch_options *options;
 	enum nc_provider provider;
 	enum nc_authority authority; /* whose process this is: the workload's, or `exec`'s choice */
-	const char *phase;     /* where it stands, for people and for `failed` */
-	int64_t deadline_ns;   /* CLOCK_MONOTONIC; 0: none */
+	const char *phase;	     /* where it stands, for people and for `failed` */
+	int64_t deadline_ns;	     /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
 
 	/* profile */
