@@ -80,7 +80,7 @@ $B/manifest.h: $B/netcordon.bpf.o bpf/address.h $(wildcard loader/closure*.c)
 
 # ---- user space ------------------------------------------------------------------------------------------------------------------------------
 
-$B/%.o: %.c $B/netcordon.skel.h $B/manifest.h
+$B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -91,11 +91,16 @@ $B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
 
-$B/tests/unit/%: $B/tests/unit/%.o $(USERSPACE) $(LOADER)
+# Everything but main.c, so that a test links only what it calls.
+$B/parts.a: $(USERSPACE) $(LOADER)
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$B/tests/unit/%: $B/tests/unit/%.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-$B/tests/packet/%: $B/tests/packet/%.o $(USERSPACE) $(LOADER)
+$B/tests/packet/%: $B/tests/packet/%.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 

@@ -50,6 +50,7 @@ static __always_inline void nc_event_fill_task(struct nc_event *event)
 {
 	event->cgroup_id = bpf_get_current_cgroup_id();
 	event->pid = bpf_get_current_pid_tgid() >> 32;
+	event->pid_ns = nc_current_pid_in_namespace();
 	event->uid = (__u32)bpf_get_current_uid_gid();
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }

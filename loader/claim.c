@@ -168,6 +168,7 @@ void nc_claim_free(struct nc_claim *claim)
 	}
 	nc_cleanup_close(&claim->ring_fd);
 	nc_cleanup_close(&claim->record_fd);
+	nc_grant_book_free(claim->grants);
 	free(claim);
 }
 

@@ -181,6 +181,25 @@ int nc_claim_seen(struct nc_claim *claim, int (*each)(void *context, const struc
 /* A descriptor of the instance's ring, for nc_events_open in the process that reads it. Owned by the claim. */
 int nc_claim_ring_fd(const struct nc_claim *claim);
 
+/* ---- grants: addresses that the resolver vetted for a listed name -------------------------------------------------------------------------- */
+
+struct nc_grant_port {
+	uint16_t port_be;
+	uint8_t protocol;
+};
+
+/*
+ * Grants `addresses` to a name of the workload's policy for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
+ * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
+ * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ */
+int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
+		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
+/* Takes every grant of the name away; addresses that another name holds stay that name's. */
+int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
+/* Marks a socket of the instance's resolver, so that redirects go to it and to no other at its endpoint. */
+int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
+
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
 /* Kills everything in the authority's cgroup and below, with cgroup.kill or, before 5.14, by freezing and signalling; waits, bounded by timeout_ms. */

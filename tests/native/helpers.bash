@@ -147,21 +147,27 @@ profile() {
 	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}${MEMBERS:+,$MEMBERS}}" >"$WORLD/profile.json"
 }
 
-# cordon COMMAND...: `netcordon run` in this world, under $WORLD/profile.json; the evidence is $EVIDENCE. RUN_OPTIONS: more options.
+# cordon COMMAND...: `netcordon run` in this world, under $WORLD/profile.json; the evidence of the last one is $WORLD/evidence. RUN_OPTIONS: more
+# options.
 cordon() {
-	EVIDENCE=$WORLD/evidence-$BATS_TEST_NUMBER-$RANDOM$RANDOM
+	rm -rf "$WORLD/evidence"
 	# shellcheck disable=SC2086
-	timeout -k 5 "${LIMIT:-60}" "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$EVIDENCE" \
+	timeout -k 5 "${LIMIT:-60}" "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/evidence" \
 		--key "$WORLD/key.pem" ${RUN_OPTIONS-} -- "$@"
 }
 
-# event JQ: some event of the last cordon's evidence answers to the filter
+# event JQ: some event answers to the filter, in the evidence of the last cordon or, with EVIDENCE=attached, of what is attached, which writes its events
+# in its own time
 event() {
-	jq -e -s "any(.[]; $1)" "$EVIDENCE/events.jsonl" >/dev/null || {
-		echo "no event with $1 in:" >&2
-		cat "$EVIDENCE/events.jsonl" >&2
-		return 1
-	}
+	local log=$WORLD/${EVIDENCE-evidence}/events.jsonl i
+	for ((i = 0; i < 30; i++)); do
+		jq -e -s "any(.[]; $1)" "$log" >/dev/null && return
+		[ "${EVIDENCE-}" = attached ] || break
+		sleep 0.1
+	done
+	echo "no event with $1 in:" >&2
+	tail -n 20 "$log" >&2
+	return 1
 }
 
 refusal() { event ".decision==\"deny\" and .reason==\"$1\""; }
@@ -218,8 +224,9 @@ as() {
 	case $who in
 	user) try cordon "$tools/attempt" "$@" ;;
 	root) try cordon "$tools/attempt" -U "$@" ;;
-	attached) EVIDENCE=$WORLD/attached try attached "$tools/attempt" "$@" && EVIDENCE=$WORLD/attached ;;
+	attached) try attached "$tools/attempt" "$@" ;;
 	esac
+	case $who in attached) EVIDENCE=attached ;; *) EVIDENCE=evidence ;; esac
 }
 
 # closed REASON ERRNO "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; behind it, whoever tries, it is refused
@@ -240,7 +247,7 @@ closed() {
 		refused "$errno" || { echo "(as $who)" >&2; return 1; }
 		# shellcheck disable=SC2086
 		nothing_reached $to || { echo "(as $who: $line)" >&2; return 1; }
-		[ "$reason" = - ] || eventually 30 "refusal $reason 2>/dev/null" || { refusal "$reason"; echo "(as $who)" >&2; return 1; }
+		[ "$reason" = - ] || refusal "$reason" || { echo "(as $who: $line)" >&2; return 1; }
 	done
 }
 

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A path below the test's folder; up to eight may be in use at once. */
+/* A path below the test's folder; up to sixteen may be in use at once. */
 static char fixture_folder[64];
 static const char *in_folder(const char *format, ...) __attribute__((format(printf, 1, 2), unused));
 static const char *in_folder(const char *format, ...)
 {
-	static char paths[8][400];
+	static char paths[16][400];
 	static unsigned int turn;
-	char *path = paths[turn++ % 8];
+	char *path = paths[turn++ % 16];
 	va_list arguments;
 	int used = snprintf(path, sizeof(paths[0]), "%s/", fixture_folder);
 
