@@ -48,7 +48,7 @@ static bool read_status(int pid, struct finding *found)
 		return false;
 	while (fgets(line, sizeof(line), file)) {
 		sscanf(line, "Uid: %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &found->uid[0], &found->uid[1], &found->uid[2], &found->uid[3]);
-		if (sscanf(line, "Cap%*3s %" SCNx64, &value) == 1 && strncmp(line, "CapBnd", 6) != 0)
+		if (sscanf(line, "Cap%*[A-Za-z]: %" SCNx64, &value) == 1 && strncmp(line, "CapBnd", 6) != 0)
 			found->capabilities |= value;
 		if (sscanf(line, "NoNewPrivs: %" SCNu64, &value) == 1)
 			found->no_new_privs = value == 1;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
@@ -32,8 +33,47 @@ static void plan_process(const struct nc_launch *launch, struct nc_child_plan *p
 	nc_limits_plan(process, &launch->limits, plan);
 }
 
+static void free_argv(char ***argv)
+{
+	for (char **one = *argv; one && *one; one++)
+		free(*one);
+	free(*argv);
+}
+
+static char **copy_argv(char *const *argv)
+{
+	size_t count = 0;
+	char **copy;
+
+	while (argv[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < count; i++) {
+		copy[i] = strdup(argv[i]);
+		if (!copy[i]) {
+			free_argv(&copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+/* How many bytes from argv[0] on /proc shows as this process's arguments. */
+static size_t own_arguments(void)
+{
+	NC_CLOSE int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	char bytes[4096];
+	size_t length = 0;
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		length += (size_t)n;
+	return length;
+}
+
 int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 {
+	__attribute__((cleanup(free_argv))) char **argv = copy_argv(launch->options->command);
 	const struct nc_launch_options *options = launch->options;
 	struct nc_child_plan plan = {
 		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
@@ -47,7 +87,9 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
 		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
-		.argv = options->command,
+		.argv = argv,
+		.arguments = program_invocation_name,
+		.arguments_length = own_arguments(),
 		.credential_names = launch->profile->plane_credentials,
 		.seen_by_workload = launch->seen_by_workload,
 		.seen_length = launch->seen_length,
@@ -55,6 +97,8 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 	};
 	int r;
 
+	if (!argv || !plan.arguments_length)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "copy the command's arguments");
 	plan_process(launch, &plan);
 	r = nc_child_start(&plan, &launch->child, reterr);
 	if (r == 0)

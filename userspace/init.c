@@ -176,6 +176,9 @@ _Noreturn void nc_init_main(const struct nc_child_plan *plan, bool held)
 	if (plan->die_with_supervisor)
 		must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "death signal");
 
+	/* init runs under the supervisor's arguments: paths of keys and profiles that are nobody's business in there */
+	memset(plan->arguments, 0, plan->arguments_length);
+	strncpy(plan->arguments, "netcordon-init", plan->arguments_length);
 	command = fork_as_only_user();
 	if (command == 0)
 		nc_command_main(plan);

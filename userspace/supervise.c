@@ -114,7 +114,8 @@ static int checkpoint_started(struct nc_launch *launch, struct nc_error *reterr)
 	json_array_append_new(families, json_string("ipv4"));
 	if (launch->canary.attempts & 0xc)
 		json_array_append_new(families, json_string("ipv6"));
-	extra = json_pack("{s:i, s:O, s:O?, s:s}", "pid", (int)launch->command_pid, "canary", families, "passed_environment", launch->passed, "born",
+	extra = json_pack("{s:i, s:{s:O, s:i}, s:O?, s:s}", "pid", (int)launch->command_pid, "canary", "families", families, "refusals",
+			  __builtin_popcount(launch->canary.attempts), "passed_environment", launch->passed, "born",
 			  launch->child.born_inside ? "clone_into_cgroup" : "held_and_moved");
 	if (!extra)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a checkpoint");
