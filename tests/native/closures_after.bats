@@ -124,7 +124,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	mkdir -p "$ROOT/attached/below"
 	foreign "$ROOT/attached/below" cancel
 	mark
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/below" /run/netns/"$WL" "$tools/attempt" tcp $PUB_B 443
+	run inside attached/below "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	nothing_reached $PUB_B
 }
@@ -132,7 +132,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 # moved SCRIPT: python3 that starts in $ROOT/elsewhere, outside every instance; move(GROUP) moves it
 moved() {
 	mkdir -p "$ROOT/elsewhere"
-	run timeout 30 sh -c 'echo 0 >"$0/elsewhere/cgroup.procs" && exec nsenter --net="$1" python3 -c "$2"' "$ROOT" /run/netns/"$WL" "
+	run inside elsewhere /usr/bin/python3 -c "
 import os, socket, errno
 root = '$ROOT'
 def move(group):

@@ -43,10 +43,17 @@ inside_uid() { cordon id -u; }
 	wait
 }
 
-@test "neither is the supervisor, nor the edge, by any number" {
-	run cordon sh -c 'for i in /proc/[0-9]*; do echo "${i#/proc/} $(cat $i/comm)"; done'
+@test "L12: neither supervisor nor edge is to be seen; the instance's own first process shows nothing" {
+	local file
+	run cordon sh -c 'for i in /proc/[0-9]*; do echo "${i#/proc/} $(cat $i/comm)"; done | grep -v "^1 "'
 	[ "$status" -eq 0 ]
 	[[ "$output" != *netcordon* ]] || { echo "$output" >&2; return 1; }
+	for file in environ maps mem fd/0 root/etc/passwd; do
+		as user open-file /proc/1/$file
+		refused
+	done
+	run cordon ls /proc/1/fd
+	[ "$status" -ne 0 ]
 }
 
 @test "the same calls are refused inside by the filter, so that nothing depends on the user id alone" {
@@ -126,11 +133,11 @@ inside_uid() { cordon id -u; }
 @test "a child cgroup, with a program of its own that allows everything" {
 	mkdir -p "$ROOT/attached/child"
 	mark
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/child" /run/netns/"$WL" "$tools/attempt" tcp $PUB_B 443
+	run inside attached/child "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	[[ "$output" == *EPERM* ]]
 	nothing_reached $PUB_B
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/child" /run/netns/"$WL" "$tools/attempt" tcp $PUB_A 443
+	run inside attached/child "$tools/attempt" tcp $PUB_A 443
 	[[ "$output" == *through* ]]
 }
 

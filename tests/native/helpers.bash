@@ -197,7 +197,8 @@ attempt_user() { in_wl setpriv --reuid 65534 --regid 65534 --clear-groups "$tool
 attach_up() {
 	[ "$(jq -r .version "$WORLD/profile.json" 2>/dev/null)" = 1 ] || profile
 	mkdir "$ROOT/attached"
-	attached sleep 900 3>&- &
+	# attach ends when the cgroup is empty: somebody stays.
+	bash -c 'echo 0 >"$0/cgroup.procs" && exec sleep 3600' "$ROOT/attached" 3>&- &
 	echo $! >"$WORLD/resident.pid"
 	"$netcordon" attach --cgroup "$ROOT/attached" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
 		--key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
@@ -206,11 +207,12 @@ attach_up() {
 	sleep 0.3
 }
 
-attached() {
+# inside CGROUP COMMAND...: born in a cgroup of this world, in the workload's network namespace, as root with every capability
+inside() {
 	# shellcheck disable=SC2016
-	timeout 60 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached" /run/netns/"$WL" "$@" 2>/dev/null ||
-		return $?
+	timeout 60 bash -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/$1" /run/netns/"$WL" "${@:2}"
 }
+attached() { inside attached "$@"; }
 
 # ---- whole questions --------------------------------------------------------------------------------------------------------------------------------
 
