@@ -141,6 +141,23 @@ inside_uid() { cordon id -u; }
 	[[ "$output" == *through* ]]
 }
 
+@test "cgroup file systems mounted afresh in namespaces of one's own give no way out either" {
+	try attempt fresh-mount cgroup2 cgroup.procs
+	through
+	as root fresh-mount cgroup2 cgroup.procs
+	refused
+	as root fresh-mount cgroup2 "../tmp/cgroup.procs"
+	refused
+}
+
+@test "system calls of the 32-bit architecture end the process" {
+	try attempt compat-call || true
+	[ "$status" -eq 0 ] || [ "$status" -eq 2 ]
+	run cordon "$tools/attempt" compat-call
+	[ "$status" -ne 0 ]
+	[[ "$output" != *through* ]]
+}
+
 @test "key requests" {
 	local who
 	try attempt request-key nowhere.invalid
