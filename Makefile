@@ -30,7 +30,7 @@ WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B $(shell pkg-config --cflags-only-I libnl-3.0 2>/dev/null || echo -I/usr/include/libnl3)
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=gnu11 $(WARN) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover,$(HARDEN))
+CFLAGS   += -std=gnu11 $(WARN) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover -Wno-format-truncation,$(HARDEN))
 LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
 comma    := ,
 

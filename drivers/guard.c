@@ -49,7 +49,7 @@ static json_t *describe(const json_t *request)
 
 	if (!flavour)
 		return refuse("option", "there is no such flavour");
-	return description(flavour->provider, "1", "workload plane", "proxy", "listed port public recheck separate confine credential");
+	return description(flavour->provider, "1", "workload plane", "proxy", "guard_host guard_port guard_public guard_recheck guard_lists guard_routes guard_credential");
 }
 
 static void add_destinations(struct guard *guard, const json_t *list)
@@ -69,13 +69,18 @@ static void add_destinations(struct guard *guard, const json_t *list)
 
 static struct guard guard_of(const json_t *request, const struct flavour *flavour, const char *authority)
 {
-	struct guard guard = {.listed = !is_off(request, "listed"),
-			      .port = !is_off(request, "port"),
-			      .recheck = !is_off(request, "recheck"),
-			      .public_ = !flavour->blind && !is_off(request, "public"),
+	struct guard guard = {.listed = !is_off(request, "guard_host"),
+			      .port = !is_off(request, "guard_port"),
+			      .recheck = !is_off(request, "guard_recheck"),
+			      .public_ = !flavour->blind && !is_off(request, "guard_public"),
 			      .blurred = flavour->blind};
-	bool one_list = flavour->flattened || is_off(request, "separate");
+	const char *mode = text_at(request, "profile", "network", "mode", NULL) ?: "none";
+	bool one_list = flavour->flattened || is_off(request, "guard_lists");
 
+	/* Every public destination: there is nothing to be listed. */
+	if (!strcmp(mode, "unrestricted") && !strcmp(authority, "workload"))
+		guard.listed = guard.port = false;
+	guard.open = !guard.listed && !guard.port;
 	if (one_list || !strcmp(authority, "workload"))
 		add_destinations(&guard, part_at(request, "profile", "network", "destinations", NULL));
 	if (one_list || !strcmp(authority, "plane"))
@@ -135,7 +140,7 @@ become_guard(const json_t *request, const struct flavour *flavour, const char *a
 {
 	struct guard guard = guard_of(request, flavour, authority);
 	static char *empty[] = {NULL};
-	char **environment = flavour->flattened || is_off(request, "credential") ? environment_of(part_at(request, "credentials", NULL)) : empty;
+	char **environment = flavour->flattened || is_off(request, "guard_credential") ? environment_of(part_at(request, "credentials", NULL)) : empty;
 	const struct nc_plain place = {
 		.netns = text_at(request, "netns", "edge", NULL), .resolver = text_at(request, "resolver", NULL), .environment = empty};
 	uint16_t port = 0;
@@ -197,7 +202,7 @@ static json_t *prepare(const json_t *request)
 	plane = flavour->flattened ? guard : start_guard(request, flavour, "plane", "127.0.0.1", &plane_port);
 	if (guard < 0 || plane < 0)
 		return refuse("guard", "the guard did not start");
-	if (!flavour->open_routes && !is_off(request, "confine") && confine(request, edge) < 0)
+	if (!flavour->open_routes && !is_off(request, "guard_routes") && confine(request, edge) < 0)
 		return refuse("confine", "the workload's routes cannot be changed");
 	snprintf(proxy, sizeof(proxy), "http://%s:%u", edge, port);
 	snprintf(plane_proxy, sizeof(plane_proxy), "http://%s:%u", flavour->flattened ? edge : "127.0.0.1", flavour->flattened ? port : plane_port);

@@ -28,6 +28,7 @@ struct guard {
 	bool port;    /* so must its port */
 	bool public_; /* each address, at the moment of connecting, must be public */
 	bool recheck; /* each request is judged by itself, whatever was admitted before */
+	bool open;    /* no list at all */
 	/* A flaw that looks like correctness: 403 for a connection that failed upstream, too, just as for a denial. */
 	bool blurred;
 };

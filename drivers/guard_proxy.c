@@ -166,7 +166,7 @@ static void serve_client(const struct guard *guard, int client)
 	if (!read_target(request, host, &port))
 		return answer(client, "400 Bad Request");
 	row = find(guard, host, port);
-	if (!row && (guard->recheck || !*admitted_before))
+	if (!row && !guard->open && (guard->recheck || !*admitted_before))
 		return answer(client, "403 Forbidden");
 	*admitted_before = true;
 	upstream = connect_upstream(guard, host, port, row && row->non_public, &denied);

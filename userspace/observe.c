@@ -205,6 +205,8 @@ static void drop_source(struct nc_observer *observer, struct nc_source *gone)
 		}
 	}
 	pthread_mutex_unlock(&observer->lock);
+	/* Closing alone would not do: a child that is about to be executed holds the same open file for a moment. */
+	epoll_ctl(observer->epoll, EPOLL_CTL_DEL, gone->fd, NULL);
 	close(gone->fd);
 	free(gone);
 }
