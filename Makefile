@@ -50,7 +50,8 @@ ATTEMPT   := $(wildcard tests/native/attempt*.c)
 TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-all: $B/netcordon ## build the program
+DRIVERS := none guard
+all: $B/netcordon $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -88,6 +89,13 @@ $B/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 $B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+$B/drivers/guard: $B/drivers/guard_proxy.o
+$B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(call archive,jansson) -o $@
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
 

@@ -64,6 +64,22 @@ enum nc_option {
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
+	NC_OPTION_DRIVER,
+	NC_OPTION_DRIVER_OPTIONS,
+	NC_OPTION_MANIFEST,
+	NC_OPTION_CASE,
+	NC_OPTION_FACT,
+	NC_OPTION_LIST,
+	NC_OPTION_TAP,
+	NC_OPTION_BUNDLE,
+	NC_OPTION_CLIENT,
+	NC_OPTION_LISTENERS,
+	NC_OPTION_ATTESTERS,
+	NC_OPTION_CAPABILITY,
+	NC_OPTION_RECEIPT,
+	NC_OPTION_ENROLLMENT,
+	NC_OPTION_MATERIALIZATION,
+	NC_OPTION_PRINT,
 	NC_OPTION_END
 };
 
@@ -148,8 +164,13 @@ int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr
 int nc_command_key_generate(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_key_public(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_conform(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_receipt_verify(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_admit(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr);
 
+extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
 	nc_host_down_options[], nc_host_probe_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
 
