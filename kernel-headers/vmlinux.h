@@ -14,8 +14,12 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct pid_namespace;
+
+/* An array of these is walked by index, which CO-RE does not relocate: its size must be the kernel's own. */
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {

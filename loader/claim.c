@@ -83,8 +83,9 @@ static int index_pass(struct nc_host *host, uint64_t generation, bool rested_onl
 
 		r = take_key(claims_fd, index, generation, reterr);
 		if (r > 0 && rested_only && resting(slots_fd, index)) {
-			bpf_map_delete_elem(claims_fd, &index);
-			r = 0;
+			r = bpf_map_delete_elem(claims_fd, &index);
+			if (r)
+				return nc_error_sys(reterr, NC_E_SYSTEM, r, "give a place in the map claims back");
 		}
 		if (r > 0) {
 			*ret_index = index;
@@ -168,6 +169,7 @@ void nc_claim_free(struct nc_claim *claim)
 	}
 	nc_cleanup_close(&claim->ring_fd);
 	nc_cleanup_close(&claim->record_fd);
+	nc_grant_book_free(claim->grants);
 	free(claim);
 }
 
@@ -191,22 +193,26 @@ static int claim_alloc(struct nc_host *host, const char *name, struct nc_claim *
 	return 0;
 }
 
-/* Opens the cgroups that the record names; one that is gone stays -1. A taken cgroup's path may lead to another cgroup by now: the id decides. */
-static void cgroups_open(struct nc_claim *claim)
+/* Opens the cgroups that the record names; one that is gone stays -1. A taken cgroup's path may lead to another cgroup by now: the id decides. Any other
+ * failure is one: a cgroup that cannot be looked at must not count as gone. */
+static int cgroups_open(struct nc_claim *claim, struct nc_error *reterr)
 {
 	for (int i = 0; i < 2; i++) {
 		const char *path = claim->record.cgroup[i];
 		struct stat status;
-		int fd = -1;
+		NC_CLOSE int fd = -1;
 
-		if (claim->record.cgroup_kind[i] != NC_CGROUP_NONE)
-			fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && (fstat(fd, &status) || (claim->record.cgroup_id[i] && status.st_ino != claim->record.cgroup_id[i]))) {
-			close(fd);
-			fd = -1;
-		}
-		claim->cgroup_fds[i] = fd;
+		if (claim->record.cgroup_kind[i] == NC_CGROUP_NONE)
+			continue;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0 || fstat(fd, &status))
+			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open the cgroup %s", path);
+		if (!claim->record.cgroup_id[i] || status.st_ino == claim->record.cgroup_id[i])
+			claim->cgroup_fds[i] = NC_TAKE_FD(fd);
 	}
+	return 0;
 }
 
 /* A handle on what the record behind record_fd speaks of; the descriptor is the handle's from then on, also on failure. */
@@ -221,11 +227,11 @@ int nc_claim_open(struct nc_host *host, const char *name, int record_fd, struct 
 	}
 	claim->record_fd = record_fd;
 	r = nc_record_read(record_fd, &claim->record, reterr);
+	r = r < 0 ? r : cgroups_open(claim, reterr);
 	if (r < 0) {
 		nc_claim_free(claim);
 		return r;
 	}
-	cgroups_open(claim);
 	*ret_claim = claim;
 	return 0;
 }
@@ -240,8 +246,8 @@ static int clear_the_way(struct nc_claim *claim, struct nc_error *reterr)
 	if (r < 0 || !old.generation)
 		return r;
 	claim->record = old;
-	cgroups_open(claim);
-	if (old.kept && claim->cgroup_fds[0] >= 0)
+	r = cgroups_open(claim, reterr);
+	if (r >= 0 && old.kept && claim->cgroup_fds[0] >= 0)
 		r = nc_cgroup_is_populated(claim->cgroup_fds[0], &populated, reterr);
 	if (r >= 0 && old.kept && (populated || (old.cgroup_kind[0] == NC_CGROUP_TAKEN && claim->cgroup_fds[0] >= 0))) {
 		memset(&claim->record, 0, sizeof(claim->record));

@@ -46,8 +46,11 @@ int nc_claim_forget_cgroup(struct nc_claim *claim, int i, struct nc_error *reter
 	r = nc_host_map(claim->host, NC_MAP_AUTHORITY_OF_CGROUP, &fd, reterr);
 	if (r < 0)
 		return r;
-	if (bpf_map_lookup_elem(fd, &claim->record.cgroup_id[i], &slot) || slot != 2 * claim->record.index + (uint32_t)i)
+	r = bpf_map_lookup_elem(fd, &claim->record.cgroup_id[i], &slot);
+	if (r == -ENOENT || (!r && slot != 2 * claim->record.index + (uint32_t)i))
 		return 0;
+	if (r)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "look for a cgroup in its map");
 	r = bpf_map_delete_elem(fd, &claim->record.cgroup_id[i]);
 	return r && r != -ENOENT ? nc_error_sys(reterr, NC_E_SYSTEM, r, "remove a cgroup from its map") : 0;
 }
@@ -113,9 +116,12 @@ static int give_back(struct nc_claim *claim, struct nc_error *reterr)
 	for (size_t i = 0; i < own.count && r >= 0; i++) {
 		uint64_t generation;
 
-		if (bpf_map_lookup_elem(fd, &own.keys[i], &generation) || generation != own.generation)
+		r = bpf_map_lookup_elem(fd, &own.keys[i], &generation);
+		if (r == -ENOENT || (!r && generation != own.generation)) {
+			r = 0;
 			continue;
-		r = bpf_map_delete_elem(fd, &own.keys[i]);
+		}
+		r = r ?: bpf_map_delete_elem(fd, &own.keys[i]);
 		r = r && r != -ENOENT ? nc_error_sys(reterr, NC_E_SYSTEM, r, "give a place in the map claims back") : 0;
 	}
 	return r;
@@ -172,24 +178,26 @@ static int forget_entries(struct nc_claim *claim, struct nc_error *reterr)
 	return r;
 }
 
-/* Where tasks live on, or a cgroup cannot be removed, the record stays, so that the next one to clean tries again. Nothing there can get out: its slot is
- * closed, and a taken cgroup keeps its links. */
+/*
+ * The index is given back only when the slots are closed and the cgroups gone. Otherwise, and after any other failure, the record stays, so that the next
+ * one to clean tries again; nothing can get out meanwhile: tasks that live on keep their cgroup, and a taken one its links.
+ */
 int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr)
 {
 	struct nc_error error;
-	int r = 0, ended = 0;
+	int r = 0, gone = 0;
 
 	if (claim->record.generation) {
-		ended = end_tasks(claim, &error);
-		first_error(&r, reterr, ended, &error);
+		first_error(&gone, reterr, end_tasks(claim, &error), &error);
 		if (claim->record.index != NC_INDEX_NONE)
-			first_error(&r, reterr, close_slots(claim, &error), &error);
+			first_error(&gone, reterr, close_slots(claim, &error), &error);
+		r = gone;
 		first_error(&r, reterr, forget_entries(claim, &error), &error);
-		if (ended >= 0) {
-			ended = remove_cgroups(claim, &error);
-			first_error(&r, reterr, ended, &error);
+		if (gone >= 0) {
+			gone = remove_cgroups(claim, &error);
+			first_error(&r, reterr, gone, &error);
 		}
-		if (ended >= 0)
+		if (gone >= 0)
 			first_error(&r, reterr, give_back(claim, &error), &error);
 	}
 	if (r >= 0)

@@ -21,37 +21,37 @@
  * symbol, word, kind, what it needs (prose), and for PROGRAMS the hooks that must all be in force.
  * The order is the order in which words appear.
  */
-#define MECHANISMS(X)                                                                                                                          \
-	X(SOCK_CREATE, "sock_create", PROGRAMS, "", NC_HOOK_SOCK_CREATE)                                                                       \
-	X(CONNECT, "connect", PROGRAMS, "", NC_HOOK_CONNECT4, NC_HOOK_CONNECT6)                                                                \
-	X(SENDMSG, "sendmsg", PROGRAMS, "", NC_HOOK_SENDMSG4, NC_HOOK_SENDMSG6)                                                                \
-	X(BIND, "bind", PROGRAMS, "", NC_HOOK_BIND4, NC_HOOK_BIND6)                                                                            \
-	X(SETSOCKOPT, "setsockopt", PROGRAMS, "", NC_HOOK_SETSOCKOPT)                                                                          \
-	X(EGRESS, "egress", PROGRAMS, "", NC_HOOK_EGRESS)                                                                                      \
-	X(INGRESS, "ingress", PROGRAMS, "", NC_HOOK_INGRESS)                                                                                   \
-	X(GUARD, "guard", PROGRAMS, "programs at the root of the cgroup hierarchy, not of a part of it", NC_HOOK_GUARD_SOCK_CREATE,            \
-	  NC_HOOK_GUARD_CONNECT4, NC_HOOK_GUARD_CONNECT6, NC_HOOK_GUARD_SENDMSG4, NC_HOOK_GUARD_SENDMSG6)                                      \
-	X(UNIX_HOOKS, "unix_hooks", PROGRAMS, "cgroup programs for unix sockets (Linux 6.7)", NC_HOOK_CONNECT_UNIX, NC_HOOK_SENDMSG_UNIX)      \
-	X(LSM_FAMILY, "lsm_family", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_CREATE)                                      \
-	X(LSM_UNIX, "lsm_unix", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,            \
-	  NC_HOOK_LSM_UNIX_SEND)                                                                                                               \
-	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                   \
-	X(SECCOMP, "seccomp", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                            \
-	X(SECCOMP_UNIX, "seccomp_unix", PROCESS_MEASURE, "a workload started by `netcordon run` whose profile does not accept the gap", 0)            \
-	X(CAPABILITIES, "no_capabilities", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                               \
-	X(OWN_UID, "own_uid", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                            \
-	X(PID_NAMESPACE, "pid_namespace", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                \
-	X(DESCRIPTORS, "descriptors_closed", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                             \
-	X(MOUNTS, "mounts_hidden", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                       \
-	X(TERMINAL, "own_terminal", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                      \
-	X(QUERY, "foreign_programs_refused", HOST_MEASURE, "", 0)                                                                                  \
-	X(READ_ONLY, "maps_read_only", HOST_MEASURE, "", 0)                                                                                        \
+#define MECHANISMS(X)                                                                                                                                \
+	X(SOCK_CREATE, "sock_create", PROGRAMS, "", NC_HOOK_SOCK_CREATE)                                                                             \
+	X(CONNECT, "connect", PROGRAMS, "", NC_HOOK_CONNECT4, NC_HOOK_CONNECT6)                                                                      \
+	X(SENDMSG, "sendmsg", PROGRAMS, "", NC_HOOK_SENDMSG4, NC_HOOK_SENDMSG6)                                                                      \
+	X(BIND, "bind", PROGRAMS, "", NC_HOOK_BIND4, NC_HOOK_BIND6)                                                                                  \
+	X(SETSOCKOPT, "setsockopt", PROGRAMS, "", NC_HOOK_SETSOCKOPT)                                                                                \
+	X(EGRESS, "egress", PROGRAMS, "", NC_HOOK_EGRESS)                                                                                            \
+	X(INGRESS, "ingress", PROGRAMS, "", NC_HOOK_INGRESS)                                                                                         \
+	X(GUARD, "guard", PROGRAMS, "programs at the root of the cgroup hierarchy, not of a part of it", NC_HOOK_GUARD_SOCK_CREATE,                  \
+	  NC_HOOK_GUARD_CONNECT4, NC_HOOK_GUARD_CONNECT6, NC_HOOK_GUARD_SENDMSG4, NC_HOOK_GUARD_SENDMSG6)                                            \
+	X(UNIX_HOOKS, "unix_hooks", PROGRAMS, "cgroup programs for unix sockets (Linux 6.7)", NC_HOOK_CONNECT_UNIX, NC_HOOK_SENDMSG_UNIX)            \
+	X(LSM_FAMILY, "lsm_family", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_CREATE)                                            \
+	X(LSM_UNIX, "lsm_unix", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,                  \
+	  NC_HOOK_LSM_UNIX_SEND)                                                                                                                     \
+	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                         \
+	X(SECCOMP, "seccomp", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                           \
+	X(SECCOMP_UNIX, "seccomp_unix", PROCESS_MEASURE, "a workload started by `netcordon run` whose profile does not accept the gap", 0)           \
+	X(CAPABILITIES, "no_capabilities", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                              \
+	X(OWN_UID, "own_uid", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                           \
+	X(PID_NAMESPACE, "pid_namespace", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                               \
+	X(DESCRIPTORS, "descriptors_closed", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                            \
+	X(MOUNTS, "mounts_hidden", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                      \
+	X(TERMINAL, "own_terminal", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                     \
+	X(QUERY, "foreign_programs_refused", HOST_MEASURE, "", 0)                                                                                    \
+	X(READ_ONLY, "maps_read_only", HOST_MEASURE, "", 0)                                                                                          \
 	X(SERVER_NAME, "server_name", NOT_BUILT, "a comparison of the name on the wire, which this build does not have", 0)
 
 enum kind {
-	PROGRAMS,        /* the kernel says whether they are attached */
+	PROGRAMS,	 /* the kernel says whether they are attached */
 	PROCESS_MEASURE, /* taken when a process is started by netcordon itself */
-	HOST_MEASURE,    /* taken or failed on every launch */
+	HOST_MEASURE,	 /* taken or failed on every launch */
 	NOT_BUILT,
 };
 
@@ -64,9 +64,8 @@ static const struct mechanism_row {
 	const char *needs;
 	unsigned char hooks[6];
 } mechanisms[] = {
-#define MECHANISM_ROW(symbol, word, kind, needs, ...) { word, kind, needs, { __VA_ARGS__ } },
-	MECHANISMS(MECHANISM_ROW)
-};
+#define MECHANISM_ROW(symbol, word, kind, needs, ...) {word, kind, needs, {__VA_ARGS__}},
+	MECHANISMS(MECHANISM_ROW)};
 
 /* Can the kernel make a socket of this kind at all? Tried only for a path that nothing closes: a workload could make the same call. */
 static bool socket_absent(int family, int type, int protocol)
@@ -99,7 +98,7 @@ static bool xdp_absent(void)
 /* No ring can be made: not compiled in, or switched off for everybody by kernel.io_uring_disabled. */
 static bool io_uring_absent(void)
 {
-	unsigned char parameters[120] = { 0 };
+	unsigned char parameters[120] = {0};
 	NC_CLOSE int fd = (int)syscall(425 /* io_uring_setup, the same number on every architecture */, 1, parameters);
 
 	return fd < 0 && (errno == ENOSYS || errno == EPERM);
@@ -120,72 +119,76 @@ static const struct path_row {
 	const char *path;
 	const char *summary;
 	unsigned int alternatives[ALTERNATIVES_MAX]; /* 0-terminated unless full */
-	bool (*absent)(void);                         /* NULL: exists everywhere, or whether it does is not asked */
+	bool (*absent)(void);			     /* NULL: exists everywhere, or whether it does is not asked */
 } paths[] = {
-	{ "tcp_connect", "TCP connect()", { B(CONNECT) }, NULL },
-	{ "udp_sendto", "UDP sendto() and sendmsg() to an address", { B(SENDMSG) }, NULL },
-	{ "udp_batch", "sendmmsg(), UDP segmentation offload, corked and MSG_MORE sends", { B(SENDMSG) | B(EGRESS) }, NULL },
-	{ "udp_connected", "send() on a connected UDP socket, with or without control data", { B(CONNECT) | B(EGRESS) }, NULL },
-	{ "v4_mapped", "an IPv4 destination spelled ::ffff:a.b.c.d on an IPv6 socket", { B(CONNECT) | B(SENDMSG) }, NULL },
-	{ "address_family_mixed", "an AF_INET or AF_UNSPEC address on a socket of another family", { B(CONNECT) | B(SENDMSG) }, NULL },
-	{ "unspecified_address", "0.0.0.0 and ::, which mean this host", { B(CONNECT) | B(SENDMSG) }, NULL },
-	{ "reconnect", "connecting a permitted socket again, elsewhere", { B(CONNECT) }, NULL },
-	{ "tcp_fast_open", "data in the SYN: MSG_FASTOPEN, TCP_FASTOPEN_CONNECT", { B(CONNECT) | B(EGRESS) }, NULL },
-	{ "mptcp", "MPTCP, whose peer can add addresses of its own", { B(SOCK_CREATE) }, NULL },
-	{ "io_uring_calls", "connect and send through io_uring, inline, on a worker or a polling thread", { B(CONNECT) | B(SENDMSG) }, NULL },
-	{ "io_uring_socket",
-	  "socket() through io_uring, which no seccomp filter sees: families such as AF_VSOCK",
-	  { B(LSM_FAMILY), B(SECCOMP) },
-	  io_uring_absent },
-	{ "io_uring_inherited", "a ring with a polling thread that was made outside", { B(DESCRIPTORS) }, io_uring_absent },
-	{ "udplite", "UDP-Lite, which has no connect hook", { B(SOCK_CREATE) }, NULL },
-	{ "icmp_datagram", "ICMP datagram sockets (ping)", { B(SOCK_CREATE) }, NULL },
-	{ "raw_socket", "raw IP sockets", { B(SOCK_CREATE) }, NULL },
-	{ "sctp", "SCTP", { B(SOCK_CREATE) }, NULL },
-	{ "dccp", "DCCP", { B(SOCK_CREATE) }, NULL },
-	{ "routing_header", "an IPv6 routing header, by socket option or control message", { B(SETSOCKOPT) | B(EGRESS) }, NULL },
-	{ "ip_options", "an IPv4 source route, by socket option or control message", { B(SETSOCKOPT) | B(EGRESS) }, NULL },
-	{ "multicast_join", "multicast joins: the kernel sends a report with a chosen group", { B(SETSOCKOPT) }, NULL },
-	{ "rds", "RDS, which the kernel dials itself", { B(LSM_FAMILY), B(SECCOMP) }, rds_absent },
-	{ "vsock", "AF_VSOCK to the hypervisor or a guest", { B(LSM_FAMILY), B(SECCOMP) }, vsock_absent },
-	{ "packet_socket", "AF_PACKET: frames past the IP layers", { B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES) }, packet_absent },
-	{ "xdp_socket", "AF_XDP: frames straight to the device", { B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES) }, xdp_absent },
-	{ "other_families", "other address families: TIPC, SMC, Bluetooth, CAN, ...", { B(LSM_FAMILY), B(SECCOMP) }, NULL },
-	{ "tun_device", "a TUN device with forwarding", { B(CAPABILITIES) }, tun_absent },
-	{ "tunnel_device", "VXLAN and other tunnels made by the workload", { B(CAPABILITIES) }, NULL },
-	{ "shared_address", "another name behind a permitted address", { B(SERVER_NAME) | B(EGRESS) }, NULL },
-	{ "first_payload_rewrite", "a permitted first payload whose retransmission carries other bytes", { B(SERVER_NAME) | B(SETSOCKOPT) }, NULL },
-	{ "destination_rewrite", "netfilter, an encapsulating route or another program changes the destination after the verdict", { B(EGRESS) }, NULL },
-	{ "listen", "listening instead of dialling, with or without bind()", { B(INGRESS) | B(EGRESS) }, NULL },
-	{ "listen_after_connect", "dissolving a permitted connection and listening on its socket", { B(INGRESS) | B(EGRESS) }, NULL },
-	{ "socket_from_outside",
-	  "an unconnected socket that was made outside: passed, inherited, or older than the cordon",
-	  { B(GUARD), B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX) },
-	  NULL },
-	{ "connected_socket_from_outside",
-	  "a connected socket from outside: passed, inherited, or fetched from another process",
-	  { B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX) },
-	  NULL },
-	{ "unix_pathname", "a helper outside behind a unix socket's path", { B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX) }, NULL },
-	{ "unix_abstract", "a helper outside behind an abstract unix name", { B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX) }, NULL },
-	{ "inherited_descriptor", "a folder, cgroup.procs, device or map that the caller left open", { B(DESCRIPTORS) }, NULL },
-	{ "child_cgroup", "child cgroups, and programs attached to them", { EVERYWHERE }, NULL },
-	{ "new_namespace", "new user and network namespaces, setns()", { EVERYWHERE }, NULL },
-	{ "unsealed_cgroup", "the moment between making a cgroup and sealing it", { EVERYWHERE }, NULL },
-	{ "foreign_program", "a program of somebody else that cancels a refusal", { B(QUERY) }, NULL },
-	{ "cgroup_move", "moving out through cgroup.procs", { B(OWN_UID) | B(DESCRIPTORS) | B(MOUNTS) }, NULL },
-	{ "pins", "reaching the programs, links and maps themselves", { B(OWN_UID) | B(SECCOMP) | B(MOUNTS) }, NULL },
-	{ "policy_rewrite", "a new program that rewrites a sealed policy map", { B(READ_ONLY) }, NULL },
-	{ "same_uid_process", "a process of the same user outside: its memory, environment, descriptors",
-	  { B(OWN_UID) | B(PID_NAMESPACE) | B(SECCOMP) }, NULL },
-	{ "dns_key_request", "request_key(): the host resolves a name on the workload's behalf", { B(SECCOMP) }, NULL },
-	{ "terminal_injection", "typing into the caller's terminal (TIOCSTI, TIOCLINUX)", { B(TERMINAL) | B(SECCOMP) }, NULL },
-	{ "net_classifier", "net_prio or net_cls written after the launch (kernels before 5.14 then skip the cordon)", { B(GUARD) }, NULL },
-	{ "host_address", "the host's own non-loopback address", { B(EGRESS) }, NULL },
-	{ "nat64_prefix", "an IPv4 address inside a NAT64 prefix: the well-known one, and those that the operator configures",
-	  { B(CONNECT) | B(SENDMSG) }, NULL },
-	{ "tightened_policy", "a connection that lives on after the policy was tightened", { B(EGRESS) }, NULL },
-	{ "removed_cgroup", "a socket that outlives its cgroup", { EVERYWHERE }, NULL },
+	{"tcp_connect", "TCP connect()", {B(CONNECT)}, NULL},
+	{"udp_sendto", "UDP sendto() and sendmsg() to an address", {B(SENDMSG)}, NULL},
+	{"udp_batch", "sendmmsg(), UDP segmentation offload, corked and MSG_MORE sends", {B(SENDMSG) | B(EGRESS)}, NULL},
+	{"udp_connected", "send() on a connected UDP socket, with or without control data", {B(CONNECT) | B(EGRESS)}, NULL},
+	{"v4_mapped", "an IPv4 destination spelled ::ffff:a.b.c.d on an IPv6 socket", {B(CONNECT) | B(SENDMSG)}, NULL},
+	{"address_family_mixed", "an AF_INET or AF_UNSPEC address on a socket of another family", {B(CONNECT) | B(SENDMSG)}, NULL},
+	{"unspecified_address", "0.0.0.0 and ::, which mean this host", {B(CONNECT) | B(SENDMSG)}, NULL},
+	{"reconnect", "connecting a permitted socket again, elsewhere", {B(CONNECT)}, NULL},
+	{"tcp_fast_open", "data in the SYN: MSG_FASTOPEN, TCP_FASTOPEN_CONNECT", {B(CONNECT) | B(EGRESS)}, NULL},
+	{"mptcp", "MPTCP, whose peer can add addresses of its own", {B(SOCK_CREATE)}, NULL},
+	{"io_uring_calls", "connect and send through io_uring, inline, on a worker or a polling thread", {B(CONNECT) | B(SENDMSG)}, NULL},
+	{"io_uring_socket",
+	 "socket() through io_uring, which no seccomp filter sees: families such as AF_VSOCK",
+	 {B(LSM_FAMILY), B(SECCOMP)},
+	 io_uring_absent},
+	{"io_uring_inherited", "a ring with a polling thread that was made outside", {B(DESCRIPTORS)}, io_uring_absent},
+	{"udplite", "UDP-Lite, which has no connect hook", {B(SOCK_CREATE)}, NULL},
+	{"icmp_datagram", "ICMP datagram sockets (ping)", {B(SOCK_CREATE)}, NULL},
+	{"raw_socket", "raw IP sockets", {B(SOCK_CREATE)}, NULL},
+	{"sctp", "SCTP", {B(SOCK_CREATE)}, NULL},
+	{"dccp", "DCCP", {B(SOCK_CREATE)}, NULL},
+	{"routing_header", "an IPv6 routing header, by socket option or control message", {B(SETSOCKOPT) | B(EGRESS)}, NULL},
+	{"ip_options", "an IPv4 source route, by socket option or control message", {B(SETSOCKOPT) | B(EGRESS)}, NULL},
+	{"multicast_join", "multicast joins: the kernel sends a report with a chosen group", {B(SETSOCKOPT)}, NULL},
+	{"rds", "RDS, which the kernel dials itself", {B(LSM_FAMILY), B(SECCOMP)}, rds_absent},
+	{"vsock", "AF_VSOCK to the hypervisor or a guest", {B(LSM_FAMILY), B(SECCOMP)}, vsock_absent},
+	{"packet_socket", "AF_PACKET: frames past the IP layers", {B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES)}, packet_absent},
+	{"xdp_socket", "AF_XDP: frames straight to the device", {B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES)}, xdp_absent},
+	{"other_families", "other address families: TIPC, SMC, Bluetooth, CAN, ...", {B(LSM_FAMILY), B(SECCOMP)}, NULL},
+	{"tun_device", "a TUN device with forwarding", {B(CAPABILITIES)}, tun_absent},
+	{"tunnel_device", "VXLAN and other tunnels made by the workload", {B(CAPABILITIES)}, NULL},
+	{"shared_address", "another name behind a permitted address", {B(SERVER_NAME) | B(EGRESS)}, NULL},
+	{"first_payload_rewrite", "a permitted first payload whose retransmission carries other bytes", {B(SERVER_NAME) | B(SETSOCKOPT)}, NULL},
+	{"destination_rewrite", "netfilter, an encapsulating route or another program changes the destination after the verdict", {B(EGRESS)}, NULL},
+	{"listen", "listening instead of dialling, with or without bind()", {B(INGRESS) | B(EGRESS)}, NULL},
+	{"listen_after_connect", "dissolving a permitted connection and listening on its socket", {B(INGRESS) | B(EGRESS)}, NULL},
+	{"socket_from_outside",
+	 "an unconnected socket that was made outside: passed, inherited, or older than the cordon",
+	 {B(GUARD), B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
+	 NULL},
+	{"connected_socket_from_outside",
+	 "a connected socket from outside: passed, inherited, or fetched from another process",
+	 {B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
+	 NULL},
+	{"unix_pathname", "a helper outside behind a unix socket's path", {B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX)}, NULL},
+	{"unix_abstract", "a helper outside behind an abstract unix name", {B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX)}, NULL},
+	{"inherited_descriptor", "a folder, cgroup.procs, device or map that the caller left open", {B(DESCRIPTORS)}, NULL},
+	{"child_cgroup", "child cgroups, and programs attached to them", {EVERYWHERE}, NULL},
+	{"new_namespace", "new user and network namespaces, setns()", {EVERYWHERE}, NULL},
+	{"unsealed_cgroup", "the moment between making a cgroup and sealing it", {EVERYWHERE}, NULL},
+	{"foreign_program", "a program of somebody else that cancels a refusal", {B(QUERY)}, NULL},
+	{"cgroup_move", "moving out through cgroup.procs", {B(OWN_UID) | B(DESCRIPTORS) | B(MOUNTS)}, NULL},
+	{"pins", "reaching the programs, links and maps themselves", {B(OWN_UID) | B(SECCOMP) | B(MOUNTS)}, NULL},
+	{"policy_rewrite", "a new program that rewrites a sealed policy map", {B(READ_ONLY)}, NULL},
+	{"same_uid_process",
+	 "a process of the same user outside: its memory, environment, descriptors",
+	 {B(OWN_UID) | B(PID_NAMESPACE) | B(SECCOMP)},
+	 NULL},
+	{"dns_key_request", "request_key(): the host resolves a name on the workload's behalf", {B(SECCOMP)}, NULL},
+	{"terminal_injection", "typing into the caller's terminal (TIOCSTI, TIOCLINUX)", {B(TERMINAL) | B(SECCOMP)}, NULL},
+	{"net_classifier", "net_prio or net_cls written after the launch (kernels before 5.14 then skip the cordon)", {B(GUARD)}, NULL},
+	{"host_address", "the host's own non-loopback address", {B(EGRESS)}, NULL},
+	{"nat64_prefix",
+	 "an IPv4 address inside a NAT64 prefix: the well-known one, and those that the operator configures",
+	 {B(CONNECT) | B(SENDMSG)},
+	 NULL},
+	{"tightened_policy", "a connection that lives on after the policy was tightened", {B(EGRESS)}, NULL},
+	{"removed_cgroup", "a socket that outlives its cgroup", {EVERYWHERE}, NULL},
 };
 
 #define PATH_COUNT (sizeof(paths) / sizeof(*paths))
@@ -197,12 +200,11 @@ struct texts {
 
 static const char *const hook_words[] = {
 #define HOOK_WORD(symbol, value, word) [value] = word,
-	NC_HOOKS(HOOK_WORD)
-};
+	NC_HOOKS(HOOK_WORD)};
 
 const char *nc_closure_state_word(enum nc_closure_state state)
 {
-	static const char *const words[] = { "gap", "in_force", "absent" };
+	static const char *const words[] = {"gap", "in_force", "absent"};
 
 	return words[state];
 }
@@ -308,8 +310,8 @@ void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closur
 
 int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr)
 {
-	struct nc_closure_facts facts = { .starts_process = starts_process, .true_root = true };
-	struct nc_effective_list list = { 0 };
+	struct nc_closure_facts facts = {.starts_process = starts_process, .true_root = true};
+	struct nc_effective_list list = {0};
 	struct nc_host_facts host_facts;
 	char mount[NC_PATH_MAX];
 	int error;

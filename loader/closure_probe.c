@@ -55,12 +55,12 @@ struct local {
 /* A loopback address, the port in host order. */
 static struct local loopback(int family, uint16_t port)
 {
-	struct local local = { .length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6) };
+	struct local local = {.length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6)};
 
 	if (family == AF_INET) {
-		local.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		local.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	} else {
-		local.in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_loopback };
+		local.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_loopback};
 	}
 	return local;
 }
@@ -119,7 +119,7 @@ static int try_receive(int family)
 /* A name in the abstract space that the kernel chooses, and a peer for it: in the child's own network namespace, so nobody else sees it. */
 static int named_unix(int type, struct sockaddr_un *ret_name, socklen_t *ret_length)
 {
-	struct sockaddr_un any = { .sun_family = AF_UNIX };
+	struct sockaddr_un any = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
 	*ret_length = sizeof(*ret_name);
@@ -161,35 +161,35 @@ static const struct trial {
 	int argument;
 	const char *security_hook;
 } trials[NC_HOOK_MAX] = {
-	[NC_HOOK_SOCK_CREATE] = { try_create, AF_INET, NULL },
-	[NC_HOOK_CONNECT4] = { try_connect, AF_INET, NULL },
-	[NC_HOOK_CONNECT6] = { try_connect, AF_INET6, NULL },
-	[NC_HOOK_SENDMSG4] = { try_send, AF_INET, NULL },
-	[NC_HOOK_SENDMSG6] = { try_send, AF_INET6, NULL },
-	[NC_HOOK_BIND4] = { try_bind, AF_INET, NULL },
-	[NC_HOOK_BIND6] = { try_bind, AF_INET6, NULL },
-	[NC_HOOK_SETSOCKOPT] = { try_option, AF_INET, NULL },
-	[NC_HOOK_EGRESS] = { try_send, AF_INET, NULL },
-	[NC_HOOK_INGRESS] = { try_receive, AF_INET, NULL },
-	[NC_HOOK_CONNECT_UNIX] = { try_unix_connect, SOCK_STREAM, NULL },
-	[NC_HOOK_SENDMSG_UNIX] = { try_unix_send, SOCK_DGRAM, NULL },
-	[NC_HOOK_GUARD_SOCK_CREATE] = { try_create, AF_INET, NULL },
-	[NC_HOOK_GUARD_CONNECT4] = { try_connect, AF_INET, NULL },
-	[NC_HOOK_GUARD_CONNECT6] = { try_connect, AF_INET6, NULL },
-	[NC_HOOK_GUARD_SENDMSG4] = { try_send, AF_INET, NULL },
-	[NC_HOOK_GUARD_SENDMSG6] = { try_send, AF_INET6, NULL },
-	[NC_HOOK_LSM_CREATE] = { try_create, AF_INET, "socket_create" },
-	[NC_HOOK_LSM_POST_CREATE] = { try_create, AF_INET, "socket_post_create" },
-	[NC_HOOK_LSM_UNIX_STREAM] = { try_unix_connect, SOCK_STREAM, "unix_stream_connect" },
-	[NC_HOOK_LSM_UNIX_SEND] = { try_unix_send, SOCK_DGRAM, "unix_may_send" },
-	[NC_HOOK_LSM_SENDMSG] = { try_send, AF_INET, "socket_sendmsg" },
+	[NC_HOOK_SOCK_CREATE] = {try_create, AF_INET, NULL},
+	[NC_HOOK_CONNECT4] = {try_connect, AF_INET, NULL},
+	[NC_HOOK_CONNECT6] = {try_connect, AF_INET6, NULL},
+	[NC_HOOK_SENDMSG4] = {try_send, AF_INET, NULL},
+	[NC_HOOK_SENDMSG6] = {try_send, AF_INET6, NULL},
+	[NC_HOOK_BIND4] = {try_bind, AF_INET, NULL},
+	[NC_HOOK_BIND6] = {try_bind, AF_INET6, NULL},
+	[NC_HOOK_SETSOCKOPT] = {try_option, AF_INET, NULL},
+	[NC_HOOK_EGRESS] = {try_send, AF_INET, NULL},
+	[NC_HOOK_INGRESS] = {try_receive, AF_INET, NULL},
+	[NC_HOOK_CONNECT_UNIX] = {try_unix_connect, SOCK_STREAM, NULL},
+	[NC_HOOK_SENDMSG_UNIX] = {try_unix_send, SOCK_DGRAM, NULL},
+	[NC_HOOK_GUARD_SOCK_CREATE] = {try_create, AF_INET, NULL},
+	[NC_HOOK_GUARD_CONNECT4] = {try_connect, AF_INET, NULL},
+	[NC_HOOK_GUARD_CONNECT6] = {try_connect, AF_INET6, NULL},
+	[NC_HOOK_GUARD_SENDMSG4] = {try_send, AF_INET, NULL},
+	[NC_HOOK_GUARD_SENDMSG6] = {try_send, AF_INET6, NULL},
+	[NC_HOOK_LSM_CREATE] = {try_create, AF_INET, "socket_create"},
+	[NC_HOOK_LSM_POST_CREATE] = {try_create, AF_INET, "socket_post_create"},
+	[NC_HOOK_LSM_UNIX_STREAM] = {try_unix_connect, SOCK_STREAM, "unix_stream_connect"},
+	[NC_HOOK_LSM_UNIX_SEND] = {try_unix_send, SOCK_DGRAM, "unix_may_send"},
+	[NC_HOOK_LSM_SENDMSG] = {try_send, AF_INET, "socket_sendmsg"},
 };
 
 /* ---- the child ------------------------------------------------------------------------------------------------------------------------------------ */
 
 static bool child_settle(int inner_fd)
 {
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 	NC_CLOSE int procs = openat(inner_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	NC_CLOSE int control = -1;
 
@@ -217,7 +217,7 @@ static void __attribute__((noreturn)) child_main(int channel, int inner_fd)
 
 static int ask(int channel, enum nc_hook hook)
 {
-	struct pollfd waiting = { .fd = channel, .events = POLLIN };
+	struct pollfd waiting = {.fd = channel, .events = POLLIN};
 	unsigned char byte = (unsigned char)hook;
 
 	if (send(channel, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || recv(channel, &byte, 1, 0) != 1)
@@ -231,17 +231,17 @@ static int load_refuser(enum nc_hook hook, pid_t child)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = nc_hook(hook)->attach_type);
 	const struct bpf_insn everything[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 	const struct bpf_insn only_the_child[] = {
-		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_pid_tgid },
-		{ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 32 },
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .off = 2, .imm = child },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -EPERM },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_pid_tgid},
+		{.code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = BPF_REG_0, .imm = 32},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0, .off = 2, .imm = child},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -EPERM},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 	int type_id;
 
@@ -338,7 +338,7 @@ static int probe_in(int outer_fd, int inner_fd, struct nc_effective_list *list, 
 
 int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_list, struct nc_error *reterr)
 {
-	struct nc_effective_list list = { .programs = calloc(NC_HOOK_MAX, sizeof(*list.programs)) };
+	struct nc_effective_list list = {.programs = calloc(NC_HOOK_MAX, sizeof(*list.programs))};
 	NC_CLOSE int parent_fd = -1, outer_fd = -1, inner_fd = -1;
 	char mount[NC_PATH_MAX], name[48];
 	libbpf_print_fn_t print;

@@ -75,29 +75,8 @@ static bool sibling_guard(const struct nc_host *host, uint32_t id)
 	return found;
 }
 
-/* The program's instructions as the kernel translated them. The kernel may withhold them (kernel.kptr_restrict, lockdown): then NULL and 0. */
-static int read_translated(int fd, uint32_t length, struct nc_effective *row)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-	NC_FREE void *buffer = NULL;
-
-	if (!length)
-		return 0;
-	buffer = malloc(length);
-	if (!buffer)
-		return -ENOMEM;
-	info.xlated_prog_insns = (uintptr_t)buffer;
-	info.xlated_prog_len = length;
-	if (bpf_obj_get_info_by_fd(fd, &info, &size) || !info.xlated_prog_insns)
-		return 0;
-	row->xlated_size = info.xlated_prog_len < length ? info.xlated_prog_len : length;
-	row->xlated = NC_TAKE_PTR(buffer);
-	return 0;
-}
-
-/* Fills a row about the program; the row's memory is then the list's. */
-static int describe(uint32_t id, bool instructions, struct nc_effective *ret_row)
+/* Fills a row about the program. */
+static int describe(uint32_t id, struct nc_effective *ret_row)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
@@ -112,10 +91,33 @@ static int describe(uint32_t id, bool instructions, struct nc_effective *ret_row
 		return r;
 	snprintf(row.name, sizeof(row.name), "%s", info.name);
 	memcpy(row.tag, info.tag, sizeof(row.tag));
-	r = instructions ? read_translated(fd, info.xlated_prog_len, &row) : 0;
-	if (!r)
-		*ret_row = row;
-	return r;
+	*ret_row = row;
+	return 0;
+}
+
+int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info), length;
+	NC_CLOSE int fd = bpf_prog_get_fd_by_id(id);
+	NC_FREE void *bytes = NULL;
+	int r = fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, &info, &size);
+
+	if (r)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "ask for the program with id %u", id);
+	length = info.xlated_prog_len;
+	bytes = malloc(length + 1);
+	if (!bytes)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for %u bytes of instructions", length);
+	info = (struct bpf_prog_info){.xlated_prog_insns = (uintptr_t)bytes, .xlated_prog_len = length};
+	if (!length || bpf_obj_get_info_by_fd(fd, &info, &size) || !info.xlated_prog_insns) {
+		*ret_bytes = NULL;
+		*ret_size = 0;
+		return 0;
+	}
+	*ret_size = info.xlated_prog_len < length ? info.xlated_prog_len : length;
+	*ret_bytes = NC_TAKE_PTR(bytes);
+	return 0;
 }
 
 static int list_add(struct nc_effective_list *list, const struct nc_effective *row)
@@ -141,7 +143,7 @@ static int judge(struct query *query, enum nc_hook asked, uint32_t id)
 		query->found[hook] = true;
 	if (hook && !query->listing)
 		return 0;
-	r = describe(id, query->listing, &row);
+	r = describe(id, &row);
 	if (r == -ENOENT) /* gone between the question and now */
 		return hook ? nc_error_set(query->reterr, NC_E_HOST_INCOMPLETE, r, "the program %s went away", nc_hook_name(hook)) : 0;
 	if (r)
@@ -158,7 +160,6 @@ static int judge(struct query *query, enum nc_hook asked, uint32_t id)
 			return 0;
 		nc_error_sys(query->reterr, NC_E_SYSTEM, r, "list the programs");
 	}
-	free(row.xlated);
 	return r;
 }
 
@@ -195,16 +196,13 @@ static int ask_host_hook(struct query *query, enum nc_hook hook)
 	query->found[hook] = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.prog_id == query->host->book.program_ids[hook];
 	if (!query->found[hook] || !query->listing)
 		return 0;
-	r = describe(info.prog_id, true, &row);
+	r = describe(info.prog_id, &row);
 	if (r)
 		return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "ask for the program %s", nc_hook_name(hook));
 	row.ours = true;
 	snprintf(row.hook, sizeof(row.hook), "%s", nc_hook_name(hook));
 	r = list_add(&query->list, &row);
-	if (!r)
-		return 0;
-	free(row.xlated);
-	return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "list the programs");
+	return !r ? 0 : nc_error_sys(query->reterr, NC_E_SYSTEM, r, "list the programs");
 }
 
 static int ask_all(struct query *query)
@@ -244,8 +242,6 @@ int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list
 
 void nc_effective_free(struct nc_effective_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		free(list->programs[i].xlated);
 	free(list->programs);
 	*list = (struct nc_effective_list){0};
 }

@@ -12,22 +12,16 @@
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <bpf/bpf.h>
+#include "address.h"
 #include "inside.h"
 
 #define OWN_MAX 4096
 
-#define V4(a, b, c, d)                                                                                                                               \
-	{                                                                                                                                            \
-		.bytes = { [10] = 0xff, [11] = 0xff, [12] = a, [13] = b, [14] = c, [15] = d }                                                        \
-	}
-
-/* One row: an address at which some cloud serves credentials to whoever asks from inside. */
+/* The rows of bpf/address.h in the map's form. */
 static const union nc_address metadata[] = {
-	V4(169, 254, 169, 254),					       /* most clouds */
-	{.bytes = {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}}, /* fd00:ec2::254, AWS over IPv6 */
-	V4(100, 100, 100, 200),					       /* Alibaba */
-	V4(192, 0, 0, 192),					       /* Oracle, classic */
-	V4(168, 63, 129, 16),					       /* Azure's wire server: a public address */
+#define ADDRESS(w0, w1, w2, w3, ...) {.words_be = {NC_SWAP32(w0), NC_SWAP32(w1), NC_SWAP32(w2), NC_SWAP32(w3)}},
+	NC_METADATA_SERVICES(ADDRESS)
+#undef ADDRESS
 };
 
 struct nc_floor {

@@ -28,6 +28,7 @@
 	X(GRANTS, grants)                                                                                                                            \
 	X(HOST_FLOOR, host_floor)                                                                                                                    \
 	X(LABELS, labels)                                                                                                                            \
+	X(RESOLVERS, resolvers)                                                                                                                      \
 	X(EVENTS, events)                                                                                                                            \
 	X(COUNTERS, counters)                                                                                                                        \
 	X(SEEN, seen)                                                                                                                                \
@@ -98,7 +99,8 @@ int nc_path(char ret_path[NC_PATH_MAX], struct nc_error *reterr, const char *for
 
 /* object.c */
 /* Loads the object and pins maps and programs below `pins`, which exists; fills *ret_book. */
-int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr);
+int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book,
+		      struct nc_error *reterr);
 int nc_system_denied(struct nc_error *reterr, int status, const char *what); /* EPERM in words: lockdown, capabilities */
 struct rlimit;
 void nc_memlock_save(struct rlimit *ret_limit);
@@ -177,6 +179,7 @@ struct nc_claim {
 	struct nc_policy_entry *sealed[2]; /* keys of the current revision, for a quick removal; NULL: walk */
 	size_t sealed_count[2];
 	bool is_sealed[2];
+	struct nc_grant_book *grants; /* grants.c; NULL: none yet */
 };
 uint64_t nc_boot_ns(void); /* CLOCK_BOOTTIME */
 /* A handle on what the record behind record_fd speaks of; the descriptor is the handle's from then on, also on failure. */
@@ -193,6 +196,10 @@ int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr);
 int nc_claim_end_stray(struct nc_host *host, uint64_t generation, uint32_t index, struct nc_error *reterr); /* what no record speaks of */
 int nc_claim_recover(struct nc_host *host, const char *name, int record_fd, struct nc_error *reterr);
 void nc_wait_for_programs(void); /* until every program that runs now has ended */
+
+/* grants.c */
+void nc_grant_book_free(struct nc_grant_book *book);
+
 
 /* settings.c */
 int nc_settings_write(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);

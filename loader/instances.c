@@ -207,44 +207,57 @@ static void remember_error(struct cleaning *cleaning, int status, const struct n
 	*cleaning->reterr = *error;
 }
 
-/* Does the record speak of an instance that was kept on purpose and still has something to keep? */
+/* Does the record speak of an instance that was kept on purpose and still has something to keep? In doubt, yes. */
 static bool keep(const struct nc_record *record)
 {
-	NC_CLOSE int fd = record->kept && record->cgroup[0][0] ? open(record->cgroup[0], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	struct nc_error ignored;
-	bool populated = false;
+	bool populated = true;
 	struct stat status;
+	NC_CLOSE int fd = -1;
 
-	if (fd < 0 || fstat(fd, &status) || status.st_ino != record->cgroup_id[0])
+	if (!record->kept || !record->cgroup[0][0])
+		return false;
+	fd = open(record->cgroup[0], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status))
+		return errno != ENOENT;
+	if (status.st_ino != record->cgroup_id[0])
 		return false;
 	if (record->cgroup_kind[0] == NC_CGROUP_TAKEN) /* it is somebody else's, who may fill it again */
 		return true;
 	return nc_cgroup_is_populated(fd, &populated, &ignored) < 0 || populated;
 }
 
+/* Is it to be ended? 1, or 0, or an error. A folder without a claim file is what somebody left who died just there: it is. */
+static int doomed(struct cleaning *cleaning, const char *name, bool *ret_held, struct nc_error *error)
+{
+	struct nc_record record = {0};
+	NC_CLOSE int fd = -1;
+	int r = nc_record_open(cleaning->host, name, &fd, error);
+
+	*ret_held = false;
+	if (r < 0)
+		return error->code == NC_E_INSTANCE_UNKNOWN ? 1 : r;
+	r = nc_record_held(fd, ret_held, error);
+	r = r < 0 ? r : nc_record_read(fd, &record, error);
+	if (r < 0)
+		return r;
+	return cleaning->all || (!*ret_held && !keep(&record));
+}
+
 static int clean_one(void *context, const char *name)
 {
 	struct cleaning *cleaning = context;
-	struct nc_record record = {0};
 	struct nc_error error;
-	bool held = false;
+	bool held;
 	int fd = -1;
-	int r = nc_record_open(cleaning->host, name, &fd, &error);
+	int r = doomed(cleaning, name, &held, &error);
 
-	if (r >= 0)
-		r = nc_record_held(fd, &held, &error);
-	if (r >= 0)
-		nc_record_read(fd, &record, &error);
-	nc_cleanup_close(&fd);
-	if (!cleaning->all && (held || keep(&record)))
+	if (!r)
 		return 0;
-	if (held) {
-		r = nc_record_open(cleaning->host, name, &fd, &error);
-	} else {
-		r = nc_record_lock(cleaning->host, name, &fd, &error);
-		if (r < 0 && error.code == NC_E_INSTANCE_EXISTS)
-			return 0; /* somebody else was quicker */
-	}
+	if (r > 0)
+		r = held ? nc_record_open(cleaning->host, name, &fd, &error) : nc_record_lock(cleaning->host, name, &fd, &error);
+	if (r < 0 && (error.code == NC_E_INSTANCE_EXISTS || error.code == NC_E_INSTANCE_UNKNOWN))
+		return 0; /* somebody else was quicker */
 	r = r < 0 ? r : nc_claim_recover(cleaning->host, name, fd, &error);
 	remember_error(cleaning, r, &error);
 	if (r >= 0)

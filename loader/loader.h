@@ -67,8 +67,6 @@ struct nc_effective {
 	uint32_t id;         /* kernel's program id */
 	bool ours;
 	uint8_t tag[8];
-	void *xlated;        /* translated instructions as read back; NULL when the kernel withholds them. Hashing is the caller's */
-	size_t xlated_size;
 };
 
 struct nc_effective_list {
@@ -80,6 +78,9 @@ struct nc_effective_list {
  * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
 int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
 void nc_effective_free(struct nc_effective_list *list);
+/* The program's instructions as the kernel translated them; the caller frees. NULL and 0 when the kernel withholds them (kernel.kptr_restrict, lockdown).
+ * They cannot change while the program exists. */
+int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
 
 struct nc_host_facts {
 	char root[NC_PATH_MAX];  /* cgroup that counts as root */
@@ -179,6 +180,25 @@ int nc_claim_seen(struct nc_claim *claim, int (*each)(void *context, const struc
 		  struct nc_error *reterr);
 /* A descriptor of the instance's ring, for nc_events_open in the process that reads it. Owned by the claim. */
 int nc_claim_ring_fd(const struct nc_claim *claim);
+
+/* ---- grants: addresses that the resolver vetted for a listed name -------------------------------------------------------------------------- */
+
+struct nc_grant_port {
+	uint16_t port_be;
+	uint8_t protocol;
+};
+
+/*
+ * Grants `addresses` to a name of the workload's policy for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
+ * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
+ * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ */
+int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
+		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
+/* Takes every grant of the name away; addresses that another name holds stay that name's. */
+int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
+/* Marks a socket of the instance's resolver, so that redirects go to it and to no other at its endpoint. */
+int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);

@@ -195,7 +195,9 @@ static enum nc_hook hook_of(const struct bpf_program *program)
 
 static int object_open(const struct nc_host_options *options, const bool wanted[NC_HOOK_MAX], struct bpf_object **ret_object, struct nc_error *reterr)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "netcordon");
+	/* the verifier's words would take 16 MiB, and libbpf's own last words are enough to tell what happened */
+	static char log[8192];
+	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "netcordon", .kernel_log_buf = log, .kernel_log_size = sizeof(log));
 	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes = options->object;
@@ -287,7 +289,7 @@ static int object_load(const struct nc_host_options *options, const struct sizes
  */
 static int choose_host_hooks(struct nc_host *host, const struct nc_host_options *options, bool wanted[NC_HOOK_MAX], struct nc_error *reterr)
 {
-	struct nc_effective_list acting = { 0 };
+	struct nc_effective_list acting = {0};
 	bool all = true;
 	int r;
 
@@ -312,7 +314,7 @@ static int choose_host_hooks(struct nc_host *host, const struct nc_host_options 
 static int choose_and_load(struct nc_host *host, const struct nc_host_options *options, const struct sizes *sizes, struct bpf_object **ret_object,
 			   struct nc_error *reterr)
 {
-	bool wanted[NC_HOOK_MAX] = { false };
+	bool wanted[NC_HOOK_MAX] = {false};
 	struct bpf_object *object = NULL;
 	int r;
 
@@ -396,7 +398,8 @@ static int pin_programs(struct bpf_object *object, const char *pins, struct nc_b
 	return 0;
 }
 
-int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book, struct nc_error *reterr)
+int nc_object_install(struct nc_host *host, const char *pins, const struct nc_host_options *options, struct nc_book *ret_book,
+		      struct nc_error *reterr)
 {
 	struct nc_book book = {.magic = NC_BOOK_MAGIC, .hooks = NC_HOOK_MAX};
 	struct bpf_object *object = NULL;

@@ -39,9 +39,8 @@ static bool no_batches(int status)
 
 static int chunk_write(int map_fd, const struct chunk *chunk, uint32_t count)
 {
-	LIBBPF_OPTS(bpf_map_batch_opts, options, .elem_flags = BPF_NOEXIST);
 	uint32_t done = count;
-	int r = bpf_map_update_batch(map_fd, chunk->keys, chunk->values, &done, &options);
+	int r = bpf_map_update_batch(map_fd, chunk->keys, chunk->values, &done, NULL); /* takes no BPF_NOEXIST; the generation is new anyway */
 
 	if (!r || !no_batches(r))
 		return r;

@@ -248,7 +248,7 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	return r < 0 ? r : nc_record_write(claim->record_fd, &claim->record, reterr);
 }
 
-int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)
+static int check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)
 {
 	struct nc_slot slot = {0};
 	uint32_t found;
@@ -265,6 +265,18 @@ int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const st
 	if (bpf_map_lookup_elem(cgroups_fd, &slot.cgroup_id, &found) || found != 2 * claim->record.index + (uint32_t)i)
 		return nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the cgroup does not lead to its slot");
 	return nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
+}
+
+int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)
+{
+	int i = place(authority);
+	int r = check(claim, authority, image, reterr);
+
+	if (r < 0 && reterr->code == NC_E_SEAL_MISMATCH) { /* somebody else wrote: from now on removal looks for all of this generation */
+		free(NC_TAKE_PTR(claim->sealed[i]));
+		claim->sealed_count[i] = 1;
+	}
+	return r;
 }
 
 int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr)

@@ -138,6 +138,10 @@ static int complete(struct nc_host *host, const struct nc_host_options *options,
 	if (r < 0)
 		return r;
 	*ret_fresh = stat(host->pins, &status) != 0;
+	if (*ret_fresh && errno != ENOENT) {
+		*ret_fresh = false;
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at %s", host->pins);
+	}
 	r = slice_open(host, reterr);
 	if (r >= 0)
 		r = *ret_fresh ? install(host, options, reterr) : book_from_pins(host, reterr);
@@ -210,17 +214,18 @@ static int folder_lock(struct nc_host *host, struct nc_error *reterr)
 static int up_under_lock(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr)
 {
 	bool fresh = false;
+	struct nc_error ignored;
 	int r = folder_lock(host, reterr);
 
-	if (r < 0)
-		return r;
-	r = complete(host, options, &fresh, reterr);
-	if (r < 0 && fresh) {
-		struct nc_error ignored;
-
+	r = r < 0 ? r : complete(host, options, &fresh, reterr);
+	if (r < 0 && fresh)
 		take_away(host, &ignored);
+	if (r < 0) { /* only if they are empty */
+		rmdir(host->folder);
+		rmdir(host->runtime);
 	}
-	nc_host_unlock(host);
+	if (host->folder_fd >= 0)
+		nc_host_unlock(host);
 	return r;
 }
 

@@ -32,14 +32,14 @@ static int phase_outside(struct nc_launch *launch, struct nc_error *reterr)
 {
 	if (!launch->options->cgroup)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no cgroup");
-	return nc_phase_seal(launch, reterr) ?:
-	       nc_attach_checks(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->left_to_others, reterr);
+	return nc_phase_seal(launch, reterr)
+		       ?: nc_attach_checks(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->left_to_others, reterr);
 }
 
 /* In the workload's network namespace: the probe inherits it. */
 static int probe(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts };
+	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
 	enum nc_reason expected = launch->images[0].mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_HOST_FLOOR;
 	int32_t results[NC_CANARY_ATTEMPTS];
 	struct nc_counters before, after;
@@ -75,13 +75,13 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 }
 
 static const struct nc_phase attach_phases[] = {
-	{ "profile", nc_phase_profile, nc_undo_profile },
-	{ "host", nc_phase_host, nc_undo_host },
-	{ "seal", phase_outside, nc_undo_seal },
-	{ "statement", nc_phase_statement, nc_undo_statement },
-	{ "canary", phase_canary, nc_undo_canary },
-	{ "supervise", phase_supervise, nc_undo_supervise },
-	{ "end", nc_phase_end, NULL },
+	{"profile", nc_phase_profile, nc_undo_profile},
+	{"host", nc_phase_host, nc_undo_host},
+	{"seal", phase_outside, nc_undo_seal},
+	{"statement", nc_phase_statement, nc_undo_statement},
+	{"canary", phase_canary, nc_undo_canary},
+	{"supervise", phase_supervise, nc_undo_supervise},
+	{"end", nc_phase_end, NULL},
 };
 
 int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)

@@ -48,7 +48,7 @@ static bool read_status(int pid, struct finding *found)
 		return false;
 	while (fgets(line, sizeof(line), file)) {
 		sscanf(line, "Uid: %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &found->uid[0], &found->uid[1], &found->uid[2], &found->uid[3]);
-		if (sscanf(line, "Cap%*3s %" SCNx64, &value) == 1 && strncmp(line, "CapBnd", 6) != 0)
+		if (sscanf(line, "Cap%*[A-Za-z]: %" SCNx64, &value) == 1 && strncmp(line, "CapBnd", 6) != 0)
 			found->capabilities |= value;
 		if (sscanf(line, "NoNewPrivs: %" SCNu64, &value) == 1)
 			found->no_new_privs = value == 1;
@@ -124,25 +124,25 @@ static const struct {
 	const char *what;
 	bool (*ok)(const struct finding *found); /* NULL: cannot be seen from outside */
 } rows[] = {
-	{ "uid_not_root", uid_ok },
-	{ "no_capabilities", capabilities_ok },
-	{ "no_new_privs", no_new_privs_ok },
-	{ "seccomp", seccomp_ok },
-	{ "pid_namespace", pid_ok },
-	{ "mount_namespace", mount_ok },
-	{ "ipc_namespace", ipc_ok },
-	{ "descriptors", descriptors_ok },
-	{ "own_uid", NULL },
-	{ "environment", NULL },
-	{ "keyring", NULL },
-	{ "terminal", NULL },
-	{ "born_inside", NULL },
+	{"uid_not_root", uid_ok},
+	{"no_capabilities", capabilities_ok},
+	{"no_new_privs", no_new_privs_ok},
+	{"seccomp", seccomp_ok},
+	{"pid_namespace", pid_ok},
+	{"mount_namespace", mount_ok},
+	{"ipc_namespace", ipc_ok},
+	{"descriptors", descriptors_ok},
+	{"own_uid", NULL},
+	{"environment", NULL},
+	{"keyring", NULL},
+	{"terminal", NULL},
+	{"born_inside", NULL},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static bool look(int pid, bool open_rows[ROWS])
 {
-	struct finding found = { 0 };
+	struct finding found = {0};
 
 	if (!read_status(pid, &found))
 		return false;
@@ -160,7 +160,7 @@ int nc_attach_checks(int cgroup_fd, json_t **ret_rows, struct nc_error *reterr)
 	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	json_t *array = json_array();
-	bool open_rows[ROWS] = { false };
+	bool open_rows[ROWS] = {false};
 	int pid, looked = 0;
 
 	if (!file || !array) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
@@ -14,7 +15,7 @@
 static void plan_process(const struct nc_launch *launch, struct nc_child_plan *plan)
 {
 	const struct nc_profile_process *process = &launch->profile->process;
-	static char *const no_environment[] = { NULL };
+	static char *const no_environment[] = {NULL};
 
 	plan->env = no_environment;
 	plan->cwd = "/";
@@ -32,8 +33,47 @@ static void plan_process(const struct nc_launch *launch, struct nc_child_plan *p
 	nc_limits_plan(process, &launch->limits, plan);
 }
 
+static void free_argv(char ***argv)
+{
+	for (char **one = *argv; one && *one; one++)
+		free(*one);
+	free(*argv);
+}
+
+static char **copy_argv(char *const *argv)
+{
+	size_t count = 0;
+	char **copy;
+
+	while (argv[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < count; i++) {
+		copy[i] = strdup(argv[i]);
+		if (!copy[i]) {
+			free_argv(&copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+/* How many bytes from argv[0] on /proc shows as this process's arguments. */
+static size_t own_arguments(void)
+{
+	NC_CLOSE int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	char bytes[4096];
+	size_t length = 0;
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		length += (size_t)n;
+	return length;
+}
+
 int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 {
+	__attribute__((cleanup(free_argv))) char **argv = copy_argv(launch->options->command);
 	const struct nc_launch_options *options = launch->options;
 	struct nc_child_plan plan = {
 		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
@@ -43,11 +83,13 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.uid = launch->identity.uid,
 		.gid = launch->identity.gid,
 		.filter = launch->seccomp.program,
-		.stdio = { launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2] },
+		.stdio = {launch->stdio.child[0], launch->stdio.child[1], launch->stdio.child[2]},
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
 		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
-		.argv = options->command,
+		.argv = argv,
+		.arguments = program_invocation_name,
+		.arguments_length = own_arguments(),
 		.credential_names = launch->profile->plane_credentials,
 		.seen_by_workload = launch->seen_by_workload,
 		.seen_length = launch->seen_length,
@@ -55,6 +97,8 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 	};
 	int r;
 
+	if (!argv || !plan.arguments_length)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "copy the command's arguments");
 	plan_process(launch, &plan);
 	r = nc_child_start(&plan, &launch->child, reterr);
 	if (r == 0)
@@ -120,7 +164,7 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 /* The child's attempts, with the counters before and after. */
 static int try_child(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts };
+	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
 	struct nc_counters before, after;
 	struct nc_report report;
 	bool end;
@@ -172,7 +216,7 @@ int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct n
 
 int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_CANARY };
+	const struct nc_order order = {.kind = NC_ORDER_CANARY};
 	struct nc_report report;
 	bool end;
 	int r = nc_launch_order(launch, &order, reterr) ?: nc_launch_next_report(launch, &report, &end, reterr);

@@ -26,10 +26,10 @@ static const struct {
 	int family, type;
 	const char *name;
 } attempts[NC_CANARY_ATTEMPTS] = {
-	{ AF_INET, SOCK_STREAM, "TCP over IPv4" },
-	{ AF_INET, SOCK_DGRAM, "UDP over IPv4" },
-	{ AF_INET6, SOCK_STREAM, "TCP over IPv6" },
-	{ AF_INET6, SOCK_DGRAM, "UDP over IPv6" },
+	{AF_INET, SOCK_STREAM, "TCP over IPv4"},
+	{AF_INET, SOCK_DGRAM, "UDP over IPv4"},
+	{AF_INET6, SOCK_STREAM, "TCP over IPv6"},
+	{AF_INET6, SOCK_DGRAM, "UDP over IPv6"},
 };
 
 static socklen_t loopback(int family, uint16_t port_be, struct sockaddr_storage *ret_address)
@@ -97,7 +97,7 @@ static int listen_on(int i, uint16_t port_be)
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_in6 address = { 0 };
+	struct sockaddr_in6 address = {0};
 	socklen_t length = sizeof(address);
 
 	return getsockname(fd, (struct sockaddr *)&address, &length) < 0 ? 0 : address.sin6_port; /* the port is at the same place in both families */
@@ -199,8 +199,8 @@ int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CAN
 		uint64_t meant = reason == (int)expected ? made : 0;
 
 		if (exactly ? rose != meant : rose < meant)
-			return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%d attempts were made, and the counter of reason %d rose by %llu", (int)made,
-					    reason, (unsigned long long)rose);
+			return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%d attempts were made, and the counter of reason %d rose by %llu",
+					    (int)made, reason, (unsigned long long)rose);
 	}
 	return 0;
 }
@@ -208,7 +208,7 @@ int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CAN
 int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr)
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
-		struct pollfd poll_in = { .fd = canary->listeners[i], .events = POLLIN };
+		struct pollfd poll_in = {.fd = canary->listeners[i], .events = POLLIN};
 		int r;
 
 		if (!(canary->attempts & (1u << i)))
@@ -217,7 +217,8 @@ int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr)
 		if (r < 0)
 			return nc_error_sys(reterr, NC_E_CANARY_FAILED, r, "%s: the supervisor cannot reach its own listener", attempts[i].name);
 		if (poll(&poll_in, 1, 1000) != 1 || !heard(canary, i))
-			return nc_error_set(reterr, NC_E_CANARY_FAILED, -ETIMEDOUT, "%s: the listener does not see what reaches it", attempts[i].name);
+			return nc_error_set(reterr, NC_E_CANARY_FAILED, -ETIMEDOUT, "%s: the listener does not see what reaches it",
+					    attempts[i].name);
 	}
 	return 0;
 }

@@ -13,9 +13,9 @@ struct nc_canary {
 	uint8_t attempts; /* bit i: attempt i is made; IPv6 is left out where the network namespace has none */
 	int listeners[NC_CANARY_ATTEMPTS];
 };
-#define NC_CANARY_NONE                                                                                                                         \
-	{                                                                                                                                      \
-		.listeners = { -1, -1, -1, -1 }                                                                                                \
+#define NC_CANARY_NONE                                                                                                                               \
+	{                                                                                                                                            \
+		.listeners = { -1, -1, -1, -1 }                                                                                                      \
 	}
 
 /* Opens the listeners in the calling thread's network namespace. CANARY_FAILED. */

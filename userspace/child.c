@@ -25,7 +25,7 @@
 #define HIGH_FD 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
 
 enum { PIPE_INIT_CONTROL, PIPE_INIT_REPORT, PIPE_COMMAND_CONTROL, PIPE_COMMAND_REPORT, PIPES };
-static const bool child_reads[PIPES] = { true, false, true, false };
+static const bool child_reads[PIPES] = {true, false, true, false};
 
 /* ---- in the child ---------------------------------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static void move_to(int fd, int number, int flags)
 /* The report pipe is only known to be in place afterwards: until then a failure is an exit, which the supervisor sees as a child that is gone. */
 static void fix_descriptors(const struct nc_child_plan *plan, int ends[PIPES])
 {
-	int stdio[3] = { plan->stdio[0], plan->stdio[1], plan->stdio[2] };
+	int stdio[3] = {plan->stdio[0], plan->stdio[1], plan->stdio[2]};
 	int pty = plan->pty, env_fd = plan->env_fd, credentials_fd = plan->credentials_fd;
 
 	for (int i = 0; i < 3; i++)
@@ -185,7 +185,7 @@ static int birth(const struct nc_child_plan *plan, int pipes[PIPES][2], struct n
 
 int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child, struct nc_error *reterr)
 {
-	int pipes[PIPES][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
 	struct nc_child child = NC_CHILD_NONE;
 	int r = make_pipes(pipes);
 
@@ -241,13 +241,16 @@ static const struct {
 	const char *detail;
 	const char *hint;
 } failures[] = {
-	{ "uid shared", NC_E_UID_SHARED, "another process has the workload's user id", "end it, or leave process.user out of the profile: the instance then gets an id of its own" },
-	{ "plane credential", NC_E_CREDENTIAL_LEAK, "--env-fd or the profile's environment names a credential of the plane", "hand it in by `exec --plane-env-fd`" },
-	{ "credential seen", NC_E_CREDENTIAL_LEAK, "a credential's value stands in the workload's environment or arguments", "take it out of what the workload gets" },
-	{ "credential unnamed", NC_E_PROCESS_INVALID, "--plane-env-fd holds a name that the profile does not list", "list it in plane.credentials" },
-	{ "working folder", NC_E_PROCESS_INVALID, "enter the working folder as the workload's user", "check process.cwd and its permissions" },
-	{ "exec", NC_E_PROCESS_INVALID, "execute the command", "" },
-	{ "limits", NC_E_PROCESS_INVALID, "set the resource limits", "a limit may not lie above netcordon's own hard limit" },
+	{"uid shared", NC_E_UID_SHARED, "another process has the workload's user id",
+	 "end it, or leave process.user out of the profile: the instance then gets an id of its own"},
+	{"plane credential", NC_E_CREDENTIAL_LEAK, "--env-fd or the profile's environment names a credential of the plane",
+	 "hand it in by `exec --plane-env-fd`"},
+	{"credential seen", NC_E_CREDENTIAL_LEAK, "a credential's value stands in the workload's environment or arguments",
+	 "take it out of what the workload gets"},
+	{"credential unnamed", NC_E_PROCESS_INVALID, "--plane-env-fd holds a name that the profile does not list", "list it in plane.credentials"},
+	{"working folder", NC_E_PROCESS_INVALID, "enter the working folder as the workload's user", "check process.cwd and its permissions"},
+	{"exec", NC_E_PROCESS_INVALID, "execute the command", ""},
+	{"limits", NC_E_PROCESS_INVALID, "set the resource limits", "a limit may not lie above netcordon's own hard limit"},
 };
 
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr)

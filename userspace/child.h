@@ -48,7 +48,7 @@ struct nc_child_limit {
 /* Everything that the child needs, computed beforehand: between clone and exec nothing is allocated, read from a file or decided. Borrowed. */
 struct nc_child_plan {
 	int cgroup_fd;
-	int netns_fd;     /* -1: the caller's */
+	int netns_fd;	  /* -1: the caller's */
 	int own_netns_fd; /* where the caller returns to; only with netns_fd */
 	const struct nc_mount_plan *mounts;
 	uid_t uid;
@@ -58,15 +58,17 @@ struct nc_child_plan {
 	size_t limit_count;
 	int64_t pids; /* RLIMIT_NPROC for the workload; -1: as inherited */
 	int stdio[3];
-	int pty;      /* slave end that becomes 0-2 and the controlling terminal; -1: none */
-	int env_fd;         /* -1: none */
+	int pty;	    /* slave end that becomes 0-2 and the controlling terminal; -1: none */
+	int env_fd;	    /* -1: none */
 	int credentials_fd; /* the plane's; -1: none */
 	const char *cwd;
 	mode_t umask;
-	char *const *argv;
-	char *const *env;             /* the whole environment, before env_fd */
+	char *const *argv;             /* not in the memory of the caller's own arguments, which init wipes */
+	char *arguments;               /* the caller's own, as /proc/PID/cmdline shows them: anybody may read that of any process */
+	size_t arguments_length;
+	char *const *env;	       /* the whole environment, before env_fd */
 	char *const *credential_names; /* of the plane; NULL-terminated, or NULL */
-	bool is_plane;                 /* only these names may come by credentials_fd; else none of them may stand in the environment at all */
+	bool is_plane;		       /* only these names may come by credentials_fd; else none of them may stand in the environment at all */
 	const char *seen_by_workload;  /* is_plane: bytes in which no credential's value may stand; NULL: none */
 	size_t seen_length;
 	bool die_with_supervisor;
@@ -103,9 +105,9 @@ struct nc_child {
 	int init_control, init_report, command_control, command_report;
 	bool born_inside; /* by CLONE_INTO_CGROUP; else by the fallback, verified */
 };
-#define NC_CHILD_NONE                                                                                                                          \
-	{                                                                                                                                      \
-		.pidfd = -1, .init_control = -1, .init_report = -1, .command_control = -1, .command_report = -1                                \
+#define NC_CHILD_NONE                                                                                                                                \
+	{                                                                                                                                            \
+		.pidfd = -1, .init_control = -1, .init_report = -1, .command_control = -1, .command_report = -1                                      \
 	}
 
 /* Births the child; it goes on by itself until the canary. Where clone3 is missing or refused (L05) the child is held before its first step until its

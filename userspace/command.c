@@ -120,7 +120,7 @@ static size_t add_variable(char *assignment, size_t count, size_t from_profile)
 
 static void report_name(const char *assignment)
 {
-	struct nc_report report = { .kind = NC_REPORT_PASSED };
+	struct nc_report report = {.kind = NC_REPORT_PASSED};
 	size_t length = strcspn(assignment, "=");
 
 	if (length == 0 || assignment[length] == '\0')
@@ -190,7 +190,7 @@ static void compile_environment(const struct nc_child_plan *plan)
 /* Nothing of the supervisor's signal handling is inherited. */
 static void default_signals(void)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
+	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++)
@@ -201,7 +201,7 @@ static void default_signals(void)
 
 _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 {
-	struct nc_report report = { .kind = NC_REPORT_CANARY };
+	struct nc_report report = {.kind = NC_REPORT_CANARY};
 	struct nc_order order;
 
 	close(NC_FD_INIT_CONTROL);
@@ -218,7 +218,7 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 	receive(&order, NC_ORDER_GO);
 	compile_environment(plan);
 	default_signals();
-	report = (struct nc_report){ .kind = NC_REPORT_READY };
+	report = (struct nc_report){.kind = NC_REPORT_READY};
 	tell(&report);
 	environ = whole_env;
 	execvp(plan->argv[0], plan->argv);

@@ -33,7 +33,7 @@ const struct argp_option nc_events_options[] = {
 struct reading {
 	const struct nc_invocation *invocation;
 	int64_t since, last; /* sequences: asked for, and the last one seen; 0: none */
-	bool ended;
+	bool ended, headed;
 };
 
 /* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
@@ -140,13 +140,24 @@ static void print_padded(const char *value, int width)
 	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
 }
 
+/* "tcp 10.0.0.5:443", or the program that spoke of no destination. */
+static void destination_of(const json_t *record, char *ret_text, size_t size)
+{
+	const char *address = text(record, "destination");
+	int port = (int)json_integer_value(json_object_get(record, "port"));
+
+	if (address[0])
+		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+	else
+		snprintf(ret_text, size, "(%s)", text(record, "hook")[0] ? text(record, "hook") : "no destination");
+}
+
 static void print_verdict(const json_t *record)
 {
-	const char *address = text(record, "destination"), *class = text(record, "address_class");
-	int port = (int)json_integer_value(json_object_get(record, "port"));
+	const char *class = text(record, "address_class");
 	char destination[128], reason[128];
 
-	snprintf(destination, sizeof(destination), strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+	destination_of(record, destination, sizeof(destination));
 	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", text(record, "reason"), class);
 	print_padded(text(record, "decision"), 10);
 	print_padded(text(record, "authority"), 10);
@@ -154,6 +165,20 @@ static void print_verdict(const json_t *record)
 	print_padded(reason, 34);
 	print_padded(text(record, "comm"), 17);
 	printf("%s\n", meaning(text(record, "reason")));
+}
+
+/* At the end of a log: how often each of its firsts came. */
+static void print_repeats(const json_t *record)
+{
+	char destination[128];
+
+	destination_of(record, destination, sizeof(destination));
+	print_padded("in all", 10);
+	print_padded(text(record, "authority"), 10);
+	print_padded(destination, 34);
+	print_padded(text(record, "reason"), 34);
+	nc_output_safe(stdout, text(record, "count"));
+	puts(strcmp(text(record, "count"), "1") ? " times" : " time");
 }
 
 /* Records of another kind are rare and small: their members as they are. */
@@ -170,6 +195,14 @@ static void print_other(const json_t *record)
 	printf("%s\n", members && strcmp(members, "{}") ? members : "");
 	free(members);
 	json_decref(rest);
+}
+
+/* Once, above the first record. */
+static void print_head(struct reading *reading)
+{
+	if (!reading->headed)
+		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
+	reading->headed = true;
 }
 
 static int show(struct reading *reading, const char *line, size_t length, struct nc_error *reterr)
@@ -192,9 +225,12 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 		printf("%.*s\n", (int)length, line);
 		return 0;
 	}
+	print_head(reading);
 	printf("%6" PRId64 "  ", (int64_t)sequence);
 	if (!strcmp(text(record, "kind"), "verdict"))
 		print_verdict(record);
+	else if (!strcmp(text(record, "kind"), "repeats"))
+		print_repeats(record);
 	else
 		print_other(record);
 	return 0;
@@ -271,8 +307,6 @@ static int read_log(struct reading *reading, int folder_fd, struct nc_error *ret
 		close(fd);
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", NC_EVIDENCE_LOG);
 	}
-	if (!reading->invocation->json)
-		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
 	ret = show_lines(reading, log, reterr);
 	while (ret == 0 && follow && !reading->ended) {
 		ret = wait_for_change(watch, reterr);

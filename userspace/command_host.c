@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* command_host.c - `host up`, `host down`, `host probe`, `host status` */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
@@ -9,11 +8,6 @@
 
 const struct argp_option nc_host_down_options[] = {
 	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live", 0},
-	{0},
-};
-
-const struct argp_option nc_host_probe_options[] = {
-	{"provider", NC_OPTION_PROVIDER, "PROVIDER", 0, "what starts the process: run (default) or attach", 0},
 	{0},
 };
 
@@ -163,79 +157,84 @@ int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *re
 /* For people: what stands open is written large. */
 static const char *closure_word(enum nc_closure_state state)
 {
-	if (state == NC_CLOSURE_GAP)
-		return "GAP";
-	return state == NC_CLOSURE_IN_FORCE ? "closed" : "absent";
+	if (state == NC_CLOSURE_IN_FORCE)
+		return "closed";
+	return state == NC_CLOSURE_ABSENT ? "absent" : "GAP";
 }
 
-static void print_closures_json(const struct nc_closure *rows, size_t count, size_t gaps, const char *provider)
+/* `run` and `attach` are the same table under two facts: who starts the process. */
+struct closures {
+	const struct nc_closure *run, *attach;
+	size_t count;
+};
+
+static void print_closures_json(const struct closures *closures, size_t gaps)
 {
 	json_t *array = json_array(), *document;
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array,
-				      json_pack("{s:s, s:s, s:s, s:s, s:s}", "path", rows[i].path, "state", nc_closure_state_word(rows[i].state),
-						"mechanism", rows[i].mechanism, "needs", rows[i].needs, "summary", rows[i].summary));
-	document = json_pack("{s:s, s:i, s:o}", "provider", provider, "gaps", (int)gaps, "closures", array);
+	for (size_t i = 0; i < closures->count; i++) {
+		const struct nc_closure *run = &closures->run[i], *attach = &closures->attach[i];
+
+		json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "path", run->path, "summary", run->summary, "state",
+						       nc_closure_state_word(run->state), "mechanism", run->mechanism, "needs", run->needs,
+						       "attach_state", nc_closure_state_word(attach->state), "attach_mechanism", attach->mechanism));
+	}
+	document = json_pack("{s:i, s:o}", "gaps", (int)gaps, "closures", array);
 	nc_output_json(document);
 	json_decref(document);
 }
 
-static int print_closures(const struct nc_closure *rows, size_t count, size_t gaps, struct nc_error *reterr)
+static int print_closures(const struct nc_invocation *invocation, const struct closures *closures, struct nc_error *reterr)
 {
-	struct nc_table *table = nc_table_new(4);
+	struct nc_table *table;
+	size_t gaps = 0, attach_gaps = 0;
 	int ret;
 
-	nc_table_row(table, "PATH", "STATE", "CLOSED BY", "WHAT IT IS");
-	for (size_t i = 0; i < count; i++)
-		nc_table_row(table, rows[i].path, closure_word(rows[i].state), rows[i].state == NC_CLOSURE_IN_FORCE ? rows[i].mechanism : "-",
-			     rows[i].summary);
+	for (size_t i = 0; i < closures->count; i++) {
+		gaps += closures->run[i].state == NC_CLOSURE_GAP;
+		attach_gaps += closures->attach[i].state == NC_CLOSURE_GAP;
+	}
+	if (invocation->json) {
+		print_closures_json(closures, gaps);
+		return gaps ? NC_EXIT_NO : NC_EXIT_YES;
+	}
+	table = nc_table_new(5);
+	nc_table_row(table, "PATH", "RUN", "ATTACH", "CLOSED BY", "WHAT IT IS");
+	for (size_t i = 0; i < closures->count; i++)
+		nc_table_row(table, closures->run[i].path, closure_word(closures->run[i].state), closure_word(closures->attach[i].state),
+			     closures->run[i].state == NC_CLOSURE_IN_FORCE ? closures->run[i].mechanism : "-", closures->run[i].summary);
 	ret = nc_table_print(table, stdout, reterr);
 	nc_table_free(table);
 	if (ret < 0)
 		return ret;
-	printf("\n%zu ways out, %zu %s\n", count, gaps, gaps == 1 ? "gap" : "gaps");
-	for (size_t i = 0; i < count; i++)
-		if (rows[i].state == NC_CLOSURE_GAP)
-			printf("  %s: %s would close it%s%s\n", rows[i].path, rows[i].mechanism, rows[i].needs[0] ? "; it needs " : "",
-			       rows[i].needs);
-	return 0;
-}
+	printf("\n%zu ways out; gaps: %zu for run, %zu for attach, where whoever starts the process has to close the rest\n", closures->count, gaps,
+	       attach_gaps);
+	for (size_t i = 0; i < closures->count; i++) {
+		const struct nc_closure *gap = &closures->run[i];
 
-static int report_closures(const struct nc_invocation *invocation, struct nc_host *host, bool starts_process, struct nc_error *reterr)
-{
-	const struct nc_closure *rows;
-	size_t count, gaps = 0;
-	int ret = nc_closures(host, starts_process, &rows, &count, reterr);
-
-	if (ret < 0)
-		return ret;
-	for (size_t i = 0; i < count; i++)
-		gaps += rows[i].state == NC_CLOSURE_GAP;
-	if (invocation->json)
-		print_closures_json(rows, count, gaps, starts_process ? "run" : "attach");
-	else
-		ret = print_closures(rows, count, gaps, reterr);
-	if (ret < 0)
-		return ret;
+		if (gap->state == NC_CLOSURE_GAP)
+			printf("  %s: %s would close it%s%s\n", gap->path, gap->mechanism, gap->needs[0] ? "; needs " : "", gap->needs);
+	}
 	return gaps ? NC_EXIT_NO : NC_EXIT_YES;
 }
 
 int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr)
 {
-	const char *provider = nc_option(invocation, NC_OPTION_PROVIDER);
+	struct closures closures;
 	struct nc_host_options options;
 	struct nc_host *host = NULL;
 	int ret;
 
-	if (provider && strcmp(provider, "run") && strcmp(provider, "attach"))
-		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "host probe: --provider: '%s' is neither run nor attach", provider);
 	nc_invocation_host(invocation, &options);
 	ret = nc_host_open(&options, &host, reterr);
 	if (ret < 0 && reterr->code != NC_E_HOST_DOWN)
 		return ret;
 	*reterr = (struct nc_error){0};
-	ret = report_closures(invocation, host, !provider || !strcmp(provider, "run"), reterr);
+	ret = nc_closures(host, true, &closures.run, &closures.count, reterr);
+	if (ret == 0)
+		ret = nc_closures(host, false, &closures.attach, &closures.count, reterr);
+	if (ret == 0)
+		ret = print_closures(invocation, &closures, reterr);
 	nc_host_close(host);
 	return ret;
 }

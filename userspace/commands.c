@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "commands.h"
 #include "launch.h"
 #include "output.h"
@@ -28,6 +29,7 @@ const struct nc_command nc_commands[] = {
 		 "be executed, 127 when it is not found. With --status-fd nothing has to be guessed from it.",
 	 .options = nc_run_options,
 	 .function = nc_command_run,
+	 .privileged = true,
 	 .least = 1,
 	 .most = -1,
 	 .passes = 1,
@@ -42,6 +44,7 @@ const struct nc_command nc_commands[] = {
 		 "the evidence.",
 	 .options = nc_attach_options,
 	 .function = nc_command_attach,
+	 .privileged = true,
 	 .shell_statuses = true},
 	{.group = "Workloads",
 	 .name = "exec",
@@ -52,6 +55,7 @@ const struct nc_command nc_commands[] = {
 		 "handed the plane's credentials (--plane-env-fd). Exit statuses are those of `run`.",
 	 .options = nc_exec_options,
 	 .function = nc_command_exec,
+	 .privileged = true,
 	 .least = 2,
 	 .most = -1,
 	 .passes = 2,
@@ -63,6 +67,7 @@ const struct nc_command nc_commands[] = {
 	 .text = "Returns when the instance is gone and its evidence is closed.",
 	 .options = nc_stop_options,
 	 .function = nc_command_stop,
+	 .privileged = true,
 	 .least = 1,
 	 .most = 1},
 	{.group = "Workloads",
@@ -72,6 +77,7 @@ const struct nc_command nc_commands[] = {
 	 .text = "Exits 0 when it has ended and its evidence is closed, 1 when there is no such instance, 3 when --timeout has passed before.",
 	 .options = nc_wait_options,
 	 .function = nc_command_wait,
+	 .privileged = true,
 	 .least = 1,
 	 .most = 1},
 	{.group = "Looking",
@@ -83,6 +89,7 @@ const struct nc_command nc_commands[] = {
 		 "status is 1.",
 	 .options = no_options,
 	 .function = nc_command_status,
+	 .privileged = true,
 	 .most = 1},
 	{.group = "Looking",
 	 .name = "events",
@@ -112,22 +119,25 @@ const struct nc_command nc_commands[] = {
 	 .summary = "load, pin and attach the programs, then verify them",
 	 .text = "A `run` does this by itself where it is missing. Safe to repeat; when everything is in place it only verifies.",
 	 .options = no_options,
-	 .function = nc_command_host_up},
+	 .function = nc_command_host_up,
+	 .privileged = true},
 	{.group = "Host",
 	 .name = "host down",
 	 .arguments = "",
 	 .summary = "take the programs away",
 	 .text = "Refused while an instance lives, unless --force, which ends the instances first.",
 	 .options = nc_host_down_options,
-	 .function = nc_command_host_down},
+	 .function = nc_command_host_down,
+	 .privileged = true},
 	{.group = "Host",
 	 .name = "host probe",
 	 .arguments = "",
 	 .summary = "find out which ways out are closed on this machine",
 	 .text = "Tries the real thing on a scratch cgroup, never goes by version or errno, and prints the table of closures. Exits 1 while there is "
 		 "a gap.",
-	 .options = nc_host_probe_options,
-	 .function = nc_command_host_probe},
+	 .options = no_options,
+	 .function = nc_command_host_probe,
+	 .privileged = true},
 	{.group = "Host",
 	 .name = "host status",
 	 .arguments = "",
@@ -136,7 +146,8 @@ const struct nc_command nc_commands[] = {
 		 "when the "
 		 "programs are not installed.",
 	 .options = no_options,
-	 .function = nc_command_host_status},
+	 .function = nc_command_host_status,
+	 .privileged = true},
 	{.group = "Evidence",
 	 .name = "evidence verify",
 	 .arguments = "FOLDER",
@@ -360,6 +371,16 @@ static int invoke(int argc, char **argv, struct nc_invocation *invocation, struc
 	return invocation->command->function(invocation, reterr);
 }
 
+/* Wherever the kernel said no to somebody who is not root, that is why; the step at which it did is only where. */
+static void name_denial(const struct nc_invocation *invocation, struct nc_error *error)
+{
+	if (!geteuid() || !invocation->command || !invocation->command->privileged || (error->status != -EPERM && error->status != -EACCES))
+		return;
+	if (error->code == NC_E_SYSTEM)
+		error->code = NC_E_HOST_DENIED;
+	nc_error_hint(error, "netcordon %s needs root", invocation->command->name);
+}
+
 static int exit_status(const struct nc_invocation *invocation, const struct nc_error *error)
 {
 	if (invocation->failure)
@@ -387,6 +408,7 @@ int nc_commands_main(int argc, char **argv)
 	if (ret >= 0 && (fflush(stdout) || ferror(stdout)))
 		ret = nc_error_sys(&error, NC_E_SYSTEM, -errno, "write to standard output");
 	if (ret < 0) {
+		name_denial(&invocation, &error);
 		nc_output_error(&error, invocation.json);
 		ret = exit_status(&invocation, &error);
 	}

@@ -60,7 +60,6 @@ enum nc_option {
 	NC_OPTION_PUBLIC_KEY,
 	NC_OPTION_EXPECT,
 	NC_OPTION_FORCE,
-	NC_OPTION_PROVIDER,
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
@@ -104,6 +103,7 @@ struct nc_command {
 	int least, most;     /* positional arguments; most -1: any number */
 	int passes;	     /* 0: no; n: the n-th positional argument begins a command line that is not ours */
 	bool no_config;	     /* works without reading the configuration file */
+	bool privileged;     /* speaks to the kernel: a refusal to anybody but root has that reason */
 	bool shell_statuses; /* failures are 125, 126 and 127 */
 };
 
@@ -172,6 +172,6 @@ int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr
 
 extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
-	nc_host_down_options[], nc_host_probe_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
+	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "address.h"
 #include "cleanup.h"
 #include "config.h"
 #include "json.h"
@@ -88,14 +89,6 @@ static int member_addresses(const json_t *document, const char *name, union nc_a
 	return 0;
 }
 
-static bool host_part_is_zero(const struct nc_nat64_prefix *prefix)
-{
-	for (uint32_t i = prefix->length / 8; i < sizeof(prefix->prefix.bytes); i++)
-		if (prefix->prefix.bytes[i])
-			return false;
-	return true;
-}
-
 /* "2001:db8:64::/96"; the lengths are those of RFC 6052, 2.2. */
 static bool read_prefix(const char *text, struct nc_nat64_prefix *ret_prefix)
 {
@@ -113,7 +106,7 @@ static bool read_prefix(const char *text, struct nc_nat64_prefix *ret_prefix)
 		if (strcmp(lengths[i], slash + 1))
 			continue;
 		ret_prefix->length = (uint32_t)atoi(lengths[i]);
-		return host_part_is_zero(ret_prefix);
+		return nc_nat64_prefix_is_valid(ret_prefix);
 	}
 	return false;
 }

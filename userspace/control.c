@@ -37,7 +37,7 @@ static int match(void *context, const struct nc_instance_row *row)
 
 static int look(struct nc_host *host, const char *name, struct search *ret_search, struct nc_error *reterr)
 {
-	*ret_search = (struct search){ .name = name };
+	*ret_search = (struct search){.name = name};
 	return nc_instances(host, match, ret_search, reterr);
 }
 

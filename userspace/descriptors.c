@@ -21,12 +21,25 @@
 
 /* Regular files here are not data but handles of the kernel's. */
 static const long refused_file_systems[] = {
-	CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC, PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, NSFS_MAGIC,
-	ANON_INODE_FS_MAGIC, SELINUX_MAGIC, 0x50494446 /* pidfs */, 0x62656570 /* configfs */, 0x19800202 /* mqueue */, 0xde5e81e4 /* efivarfs */,
+	CGROUP_SUPER_MAGIC,
+	CGROUP2_SUPER_MAGIC,
+	BPF_FS_MAGIC,
+	PROC_SUPER_MAGIC,
+	SYSFS_MAGIC,
+	DEBUGFS_MAGIC,
+	TRACEFS_MAGIC,
+	SECURITYFS_MAGIC,
+	NSFS_MAGIC,
+	ANON_INODE_FS_MAGIC,
+	SELINUX_MAGIC,
+	0x50494446 /* pidfs */,
+	0x62656570 /* configfs */,
+	0x19800202 /* mqueue */,
+	0xde5e81e4 /* efivarfs */,
 };
 
 /* major 1: null, zero, full, random, urandom (the kernel's devices.txt) */
-static const unsigned harmless_minors[] = { 3, 5, 7, 8, 9 };
+static const unsigned harmless_minors[] = {3, 5, 7, 8, 9};
 
 static int refuse(int fd, const char *kind, struct nc_error *reterr)
 {
@@ -68,8 +81,9 @@ static bool is_unnamed_pair(int fd)
 	int domain = 0, type = 0;
 	socklen_t length = sizeof(int);
 
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 &&
-	       type == SOCK_STREAM && is_unnamed(own_name, fd) && is_unnamed(peer_name, fd);
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM && is_unnamed(own_name, fd) &&
+	       is_unnamed(peer_name, fd);
 }
 
 static int file_kind(int fd, const char **ret_kind, struct nc_error *reterr)
@@ -145,8 +159,8 @@ static int relay_pair(struct nc_stdio *stdio, int fd)
 	}
 	stdio->child[fd] = ends[!ours];
 	stdio->own[fd] = true;
-	*relay = fd == 0 ? (struct nc_relay){ .from = 0, .to = ends[1], .own_to = true } :
-			   (struct nc_relay){ .from = ends[0], .to = fd, .own_from = true, .to_socket = true };
+	*relay = fd == 0 ? (struct nc_relay){.from = 0, .to = ends[1], .own_to = true}
+			 : (struct nc_relay){.from = ends[0], .to = fd, .own_from = true, .to_socket = true};
 	return 0;
 }
 
@@ -183,8 +197,8 @@ static int open_pty(struct nc_stdio *stdio)
 		stdio->kinds[fd] = "pty";
 		stdio->child[fd] = stdio->pty_slave;
 	}
-	stdio->relays[0] = (struct nc_relay){ .from = 0, .to = stdio->pty_master, .to_terminal = true };
-	stdio->relays[1] = (struct nc_relay){ .from = reader, .to = 1, .own_from = true, .small = true };
+	stdio->relays[0] = (struct nc_relay){.from = 0, .to = stdio->pty_master, .to_terminal = true};
+	stdio->relays[1] = (struct nc_relay){.from = reader, .to = 1, .own_from = true, .small = true};
 	nc_stdio_resize(stdio);
 	return isatty(0) ? make_raw(stdio) : 0;
 }

@@ -14,27 +14,30 @@
 
 /* Carries bytes one way. Both ends belong to the relay, except the caller's own 0-2. */
 struct nc_relay {
-	int from, to;            /* -1: finished */
-	bool own_from, own_to;   /* closed at the end */
-	bool to_socket;          /* half-closed when `from` has ended */
-	bool to_terminal;        /* end of file is typed */
-	bool small;              /* `to` may block: never write more than a pipe takes at once */
+	int from, to;	       /* -1: finished */
+	bool own_from, own_to; /* closed at the end */
+	bool to_socket;	       /* half-closed when `from` has ended */
+	bool to_terminal;      /* end of file is typed */
+	bool small;	       /* `to` may block: never write more than a pipe takes at once */
 	size_t start, end;
-	unsigned char *bytes;    /* NC_RELAY_BYTES, from the first use on */
+	unsigned char *bytes; /* NC_RELAY_BYTES, from the first use on */
 };
-#define NC_STDIO_NONE                                                                                                                          \
-	{                                                                                                                                      \
-		.child = { -1, -1, -1 }, .pty_slave = -1, .pty_master = -1, .relays = { NC_RELAY_NONE, NC_RELAY_NONE, NC_RELAY_NONE }          \
+#define NC_STDIO_NONE                                                                                                                                \
+	{                                                                                                                                            \
+		.child = {-1, -1, -1}, .pty_slave = -1, .pty_master = -1, .relays = { NC_RELAY_NONE, NC_RELAY_NONE, NC_RELAY_NONE }                  \
 	}
-#define NC_RELAY_NONE { .from = -1, .to = -1 }
+#define NC_RELAY_NONE                                                                                                                                \
+	{                                                                                                                                            \
+		.from = -1, .to = -1                                                                                                                 \
+	}
 
 struct nc_stdio {
-	const char *kinds[3];    /* "pipe", "file", "terminal", "device", "relay", "pty": as recorded in evidence */
-	int child[3];            /* what the child gets; own[i]: closed by nc_stdio_handed_over */
+	const char *kinds[3]; /* "pipe", "file", "terminal", "device", "relay", "pty": as recorded in evidence */
+	int child[3];	      /* what the child gets; own[i]: closed by nc_stdio_handed_over */
 	bool own[3];
 	int pty_slave, pty_master;
 	struct nc_relay relays[3];
-	bool raw;                /* the caller's terminal was made raw; saved is how it was */
+	bool raw; /* the caller's terminal was made raw; saved is how it was */
 	struct termios saved;
 };
 

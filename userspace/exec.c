@@ -35,7 +35,8 @@ static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 	bool populated;
 	int r;
 
-	snprintf(path, sizeof(path), "%s/exec-%s.lock", nc_claim_folder(launch->claim), launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload");
+	snprintf(path, sizeof(path), "%s/exec-%s.lock", nc_claim_folder(launch->claim),
+		 launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload");
 	launch->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (launch->lock_fd < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
@@ -76,7 +77,8 @@ static int enter_network(struct nc_launch *launch, const struct nc_instance_stat
 	if (r < 0)
 		return r;
 	if (cookie != state->netns_cookie)
-		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ESTALE, "instance %s: its network namespace is not the one that was sealed", launch->instance);
+		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ESTALE, "instance %s: its network namespace is not the one that was sealed",
+				    launch->instance);
 	return 0;
 }
 
@@ -86,8 +88,8 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	snprintf(path, sizeof(path), "%s/" NC_INSTANCE_PROFILE, nc_claim_folder(launch->claim));
-	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr) ?:
-	    nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
+	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr)
+		    ?: nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
 	return r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[launch->authority == NC_AUTHORITY_PLANE], reterr);
 }
 
@@ -211,8 +213,8 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 
 	if (image->flags & NC_SLOT_LOOPBACK_OPEN)
 		return nc_launch_silent_canary(launch, reterr);
-	return nc_launch_in_netns(launch, open_listeners, reterr) ?:
-	       nc_launch_canary(launch, image->mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_ADDRESS_NOT_PUBLIC, reterr);
+	return nc_launch_in_netns(launch, open_listeners, reterr)
+		       ?: nc_launch_canary(launch, image->mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_ADDRESS_NOT_PUBLIC, reterr);
 }
 
 static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
@@ -234,12 +236,8 @@ static int phase_end(struct nc_launch *launch, struct nc_error *reterr)
 }
 
 static const struct nc_phase exec_phases[] = {
-	{ "instance", phase_instance, undo_instance },
-	{ "process", phase_process, undo_process },
-	{ "birth", nc_phase_birth, nc_undo_birth },
-	{ "canary", phase_canary, nc_undo_canary },
-	{ "supervise", phase_supervise, nc_undo_supervise },
-	{ "end", phase_end, NULL },
+	{"instance", phase_instance, undo_instance}, {"process", phase_process, undo_process},		{"birth", nc_phase_birth, nc_undo_birth},
+	{"canary", phase_canary, nc_undo_canary},    {"supervise", phase_supervise, nc_undo_supervise}, {"end", phase_end, NULL},
 };
 
 int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)

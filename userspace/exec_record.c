@@ -26,8 +26,9 @@ static json_t *compose(const struct nc_launch *launch)
 	json_t *record;
 
 	nc_text_safe(launch->options->command[0], strnlen(launch->options->command[0], 256), command, sizeof(command));
-	record = json_pack("{s:s, s:s, s:i, s:I, s:s, s:O?}", "kind", "exec", "authority", launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload", "pid",
-			   (int)launch->command_pid, "uid", (json_int_t)launch->identity.uid, "command", command, "passed_environment", launch->passed);
+	record = json_pack("{s:s, s:s, s:i, s:I, s:s, s:O?}", "kind", "exec", "authority",
+			   launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload", "pid", (int)launch->command_pid, "uid",
+			   (json_int_t)launch->identity.uid, "command", command, "passed_environment", launch->passed);
 	if (record && !launch->passed)
 		json_object_del(record, "passed_environment");
 	if (record && launch->ending.known)

@@ -22,7 +22,8 @@
 static int empty(struct nc_launch *launch, struct nc_error *reterr)
 {
 	nc_child_end(&launch->child);
-	return nc_claim_kill(launch->claim, NC_AUTHORITY_WORKLOAD, KILL_MS, reterr) ?: nc_claim_kill(launch->claim, NC_AUTHORITY_PLANE, KILL_MS, reterr);
+	return nc_claim_kill(launch->claim, NC_AUTHORITY_WORKLOAD, KILL_MS, reterr)
+		       ?: nc_claim_kill(launch->claim, NC_AUTHORITY_PLANE, KILL_MS, reterr);
 }
 
 static int drain(struct nc_launch *launch, struct nc_error *reterr)
@@ -75,23 +76,23 @@ static int compose_closing(struct nc_launch *launch, json_t **ret_closing, struc
 {
 	const struct nc_ending *ending = &launch->ending;
 	struct nc_counters workload, plane;
-	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &workload, reterr) ?:
-		nc_claim_counters(launch->claim, NC_AUTHORITY_PLANE, &plane, reterr);
+	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &workload, reterr)
+			?: nc_claim_counters(launch->claim, NC_AUTHORITY_PLANE, &plane, reterr);
 
 	if (r < 0)
 		return r;
-	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I}", "result", nc_ending_json(ending), "counters", "workload", nc_counters_json(&workload), "plane",
-				 nc_counters_json(&plane), "losses",
-				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost), "policy_intact",
-				 ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed);
+	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I}", "result", nc_ending_json(ending), "counters", "workload",
+				 nc_counters_json(&workload), "plane", nc_counters_json(&plane), "losses",
+				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost),
+				 "policy_intact", ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed);
 	return *ret_closing ? 0 : nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
 }
 
 /* Is the policy still, byte for byte, what was sealed? A difference is a finding, not a failure of the launch: it is signed. */
 static int check_policy(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = nc_claim_check(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], reterr) ?:
-		nc_claim_check(launch->claim, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
+	int r = nc_claim_check(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], reterr)
+			?: nc_claim_check(launch->claim, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
 
 	launch->ending.policy_intact = r == 0;
 	return r < 0 && reterr->code != NC_E_SEAL_MISMATCH ? r : 0;

@@ -24,7 +24,7 @@
 
 _Noreturn void nc_child_fail(int fd, const char *step, int status)
 {
-	struct nc_report report = { .kind = NC_REPORT_FAILED, .status = status };
+	struct nc_report report = {.kind = NC_REPORT_FAILED, .status = status};
 
 	strncpy(report.step, step, sizeof(report.step) - 1);
 	if (write(fd, &report, sizeof(report)) != (ssize_t)sizeof(report))
@@ -69,7 +69,7 @@ static void arrange_mounts(const struct nc_mount_plan *plan)
 static void set_limits(const struct nc_child_plan *plan)
 {
 	for (size_t i = 0; i < plan->limit_count; i++) {
-		const struct rlimit limit = { plan->limits[i].value, plan->limits[i].value };
+		const struct rlimit limit = {plan->limits[i].value, plan->limits[i].value};
 
 		must(setrlimit((__rlimit_resource_t)plan->limits[i].resource, &limit), "limits");
 	}
@@ -102,7 +102,7 @@ static pid_t fork_as_only_user(void)
 /* Waits for everything that has ended; the command's end is reported and is the end of the namespace. */
 static void reap(pid_t command)
 {
-	struct nc_report report = { .kind = NC_REPORT_ENDED };
+	struct nc_report report = {.kind = NC_REPORT_ENDED};
 	int status;
 	pid_t pid;
 
@@ -132,7 +132,7 @@ static bool forward_signals(pid_t command)
 
 static _Noreturn void watch(const struct nc_child_plan *plan, pid_t command, int signal_fd)
 {
-	struct pollfd polls[2] = { { .fd = signal_fd, .events = POLLIN }, { .fd = NC_FD_INIT_CONTROL, .events = POLLIN } };
+	struct pollfd polls[2] = {{.fd = signal_fd, .events = POLLIN}, {.fd = NC_FD_INIT_CONTROL, .events = POLLIN}};
 	struct signalfd_siginfo drained[4];
 
 	for (;;) {
@@ -176,6 +176,9 @@ _Noreturn void nc_init_main(const struct nc_child_plan *plan, bool held)
 	if (plan->die_with_supervisor)
 		must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "death signal");
 
+	/* init runs under the supervisor's arguments: paths of keys and profiles that are nobody's business in there */
+	memset(plan->arguments, 0, plan->arguments_length);
+	strncpy(plan->arguments, "netcordon-init", plan->arguments_length);
 	command = fork_as_only_user();
 	if (command == 0)
 		nc_command_main(plan);

@@ -35,7 +35,7 @@ int nc_process_identify(pid_t pid, struct nc_process_id *ret_id)
 		field = strchr(field + 1, ' ');
 	if (!field)
 		return -EPROTO;
-	*ret_id = (struct nc_process_id){ .pid = pid, .start = strtoull(field + 1, NULL, 10) };
+	*ret_id = (struct nc_process_id){.pid = pid, .start = strtoull(field + 1, NULL, 10)};
 	return 0;
 }
 
@@ -72,7 +72,8 @@ static json_t *process_json(const struct nc_process_id *id)
 	return json_pack("{s:i, s:o}", "pid", (int)id->pid, "start", nc_json_u64(id->start));
 }
 
-int nc_instance_state_write(const char *folder, const struct nc_instance_state *state, const char *profile, size_t profile_length, struct nc_error *reterr)
+int nc_instance_state_write(const char *folder, const struct nc_instance_state *state, const char *profile, size_t profile_length,
+			    struct nc_error *reterr)
 {
 	NC_JSON json_t *document = json_pack("{s:i, s:s, s:o, s:o, s:o, s:i, s:s}", "version", 1, "provider", state->provider, "supervisor",
 					     process_json(&state->supervisor), "init", process_json(&state->init), "netns_cookie",
@@ -105,7 +106,7 @@ static bool read_process(const json_t *document, const char *name, struct nc_pro
 
 int nc_instance_state_read(const char *folder, struct nc_instance_state *ret_state, struct nc_error *reterr)
 {
-	struct nc_instance_state state = { 0 };
+	struct nc_instance_state state = {0};
 	NC_JSON json_t *document = NULL;
 	NC_FREE char *text = NULL;
 	const char *evidence, *provider;
@@ -125,8 +126,9 @@ int nc_instance_state_read(const char *folder, struct nc_instance_state *ret_sta
 		return r;
 	evidence = json_string_value(json_object_get(document, "evidence"));
 	provider = json_string_value(json_object_get(document, "provider"));
-	if (json_integer_value(json_object_get(document, "version")) != 1 || !evidence || !provider || !read_process(document, "supervisor", &state.supervisor) ||
-	    !read_process(document, "init", &state.init) || !nc_json_read_u64(json_object_get(document, "netns_cookie"), &state.netns_cookie))
+	if (json_integer_value(json_object_get(document, "version")) != 1 || !evidence || !provider ||
+	    !read_process(document, "supervisor", &state.supervisor) || !read_process(document, "init", &state.init) ||
+	    !nc_json_read_u64(json_object_get(document, "netns_cookie"), &state.netns_cookie))
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPROTO, "%s is not an instance's state", path);
 	state.grace_ms = (int)json_integer_value(json_object_get(document, "grace_ms"));
 	snprintf(state.evidence, sizeof(state.evidence), "%s", evidence);

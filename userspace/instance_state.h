@@ -32,7 +32,8 @@ int nc_process_identify(pid_t pid, struct nc_process_id *ret_id);
 /* A pidfd of exactly that process; negative errno when it is gone. */
 int nc_process_open(const struct nc_process_id *id);
 
-int nc_instance_state_write(const char *folder, const struct nc_instance_state *state, const char *profile, size_t profile_length, struct nc_error *reterr);
+int nc_instance_state_write(const char *folder, const struct nc_instance_state *state, const char *profile, size_t profile_length,
+			    struct nc_error *reterr);
 int nc_instance_state_read(const char *folder, struct nc_instance_state *ret_state, struct nc_error *reterr);
 #define NC_INSTANCE_PROFILE "profile.json"
 

@@ -214,9 +214,18 @@ void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_pu
 	crypto_sign_ed25519_sk_to_pk(ret_public->bytes, key->bytes);
 }
 
-void nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE])
+int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE], struct nc_error *reterr)
 {
-	crypto_sign_detached(ret_signature, NULL, message, length, key->bytes);
+	uint8_t signature[NC_SIGNATURE_SIZE], public[crypto_sign_PUBLICKEYBYTES];
+
+	crypto_sign_detached(signature, NULL, message, length, key->bytes);
+	crypto_sign_ed25519_sk_to_pk(public, key->bytes);
+	if (crypto_sign_verify_detached(signature, message, length, public) != 0) {
+		nc_error_set(reterr, NC_E_SYSTEM, -EIO, "a signature that was just made does not verify");
+		return nc_error_hint(reterr, "the key's memory was wiped (by a fork), or this machine computes wrongly");
+	}
+	memcpy(ret_signature, signature, sizeof(signature));
+	return 0;
 }
 
 /* ---- public keys ------------------------------------------------------------------------------------------------------------------------ */

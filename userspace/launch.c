@@ -18,14 +18,14 @@
 #include "launch_state.h"
 
 static const struct nc_phase run_phases[] = {
-	{ "profile", nc_phase_profile, nc_undo_profile },
-	{ "host", nc_phase_host, nc_undo_host },
-	{ "seal", nc_phase_seal, nc_undo_seal },
-	{ "statement", nc_phase_statement, nc_undo_statement },
-	{ "birth", nc_phase_birth, nc_undo_birth },
-	{ "canary", nc_phase_canary, nc_undo_canary },
-	{ "supervise", nc_phase_supervise, nc_undo_supervise },
-	{ "end", nc_phase_end, NULL },
+	{"profile", nc_phase_profile, nc_undo_profile},
+	{"host", nc_phase_host, nc_undo_host},
+	{"seal", nc_phase_seal, nc_undo_seal},
+	{"statement", nc_phase_statement, nc_undo_statement},
+	{"birth", nc_phase_birth, nc_undo_birth},
+	{"canary", nc_phase_canary, nc_undo_canary},
+	{"supervise", nc_phase_supervise, nc_undo_supervise},
+	{"end", nc_phase_end, NULL},
 };
 
 int nc_launch_run(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
@@ -49,9 +49,10 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 		.own_netns_fd = -1,
 		.lock_fd = -1,
 		.edge = NC_EDGE_NONE,
+		.resolver = {.config_fd = -1, .sockets = {-1, -1, -1, -1}},
 		.child = NC_CHILD_NONE,
 		.canary = NC_CANARY_NONE,
-		.ending = { .cause = "" },
+		.ending = {.cause = ""},
 	};
 	if (options->deadline_ms > 0)
 		launch->deadline_ns = nc_now_ns() + (int64_t)options->deadline_ms * 1000000;

@@ -19,18 +19,19 @@
 #include "profile.h"
 
 /* Signals that are handed on to the command. */
-static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH };
+static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
 
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr)
 {
-	struct sigaction default_action = { .sa_handler = SIG_DFL }, ignore = { .sa_handler = SIG_IGN };
+	struct sigaction default_action = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
 		sigaddset(&set, forwarded[i]);
 	/* A caller that ignores SIGCHLD would have the kernel reap our children before we can (L07). A broken pipe is an error, not a death. */
-	if (sigaction(SIGCHLD, &default_action, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 || sigprocmask(SIG_BLOCK, &set, &launch->saved_mask) < 0)
+	if (sigaction(SIGCHLD, &default_action, NULL) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 ||
+	    sigprocmask(SIG_BLOCK, &set, &launch->saved_mask) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "block signals");
 	launch->mask_saved = true;
 	launch->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -57,7 +58,8 @@ int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr)
 {
 	if (profile->mode != NC_MODE_ALLOWLIST || profile->required <= NC_GRADE_ADVISORY_FILTER)
 		return 0;
-	nc_error_set(reterr, NC_E_EGRESS_CERTIFICATION_UNMET, -EACCES, "the profile requires security_boundary, and this provider advertises advisory_filter");
+	nc_error_set(reterr, NC_E_EGRESS_CERTIFICATION_UNMET, -EACCES,
+		     "the profile requires security_boundary, and this provider advertises advisory_filter");
 	snprintf(reterr->pointer, sizeof(reterr->pointer), "/network/required_egress_certification");
 	return nc_error_hint(reterr, "see `netcordon admit`");
 }
@@ -112,7 +114,8 @@ static int check_loopback(const struct nc_launch *launch, struct nc_error *reter
 
 	if (!launch->profile->loopback_own_netns)
 		return 0;
-	if ((launch->netns_fd >= 0 ? fstat(launch->netns_fd, &workload) : stat("/proc/self/ns/net", &workload)) < 0 || stat("/proc/1/ns/net", &host) < 0)
+	if ((launch->netns_fd >= 0 ? fstat(launch->netns_fd, &workload) : stat("/proc/self/ns/net", &workload)) < 0 ||
+	    stat("/proc/1/ns/net", &host) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the network namespaces");
 	if (!same_file(&workload, &host))
 		return 0;
@@ -137,8 +140,11 @@ static int check_arguments(const struct nc_launch *launch, struct nc_error *rete
 
 static int compile(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = nc_policy_compile(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], reterr);
+	struct nc_policy_names list = {0};
+	int r = nc_policy_compile_named(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], &list, reterr);
 
+	r = r < 0 ? r : nc_names_make(&list, &launch->images[0], &launch->names, reterr);
+	free(list.texts);
 	return r < 0 ? r : nc_policy_compile(launch->profile, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
 }
 
@@ -191,6 +197,7 @@ void nc_undo_profile(struct nc_launch *launch)
 	unblock_signals(launch);
 	json_decref(launch->binding);
 	launch->binding = NULL;
+	nc_names_free(&launch->names);
 	nc_image_free(&launch->images[0]);
 	nc_image_free(&launch->images[1]);
 	nc_profile_free(launch->profile);

@@ -33,11 +33,12 @@ void nc_undo_host(struct nc_launch *launch)
 
 /* ---- the system call filter, by what the hooks leave open ------------------------------------------------------------------------------------- */
 
-static bool in_force(const struct nc_closure *rows, size_t count, const char *path)
+/* Is the path closed, and by something other than `ours`, the measure that this launch would have to take itself? */
+static bool closed_without(const struct nc_closure *rows, size_t count, const char *path, const char *ours)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(rows[i].path, path) == 0)
-			return rows[i].state == NC_CLOSURE_IN_FORCE;
+			return rows[i].state == NC_CLOSURE_IN_FORCE && strcmp(rows[i].mechanism, ours) != 0;
 	}
 	return false; /* a row that is not there closes nothing */
 }
@@ -61,10 +62,14 @@ static int find_root(const struct nc_launch *launch, bool *ret_true_root, struct
 	return 0;
 }
 
-/* Asked once for what the hooks alone close, which decides what the filter must refuse, and once for what is then closed altogether. */
+/* What the closure table says that only the filter closes, the filter must refuse. */
 int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr)
 {
-	struct nc_closure_facts facts = { .effective = &launch->effective };
+	struct nc_closure_facts facts = {
+		.effective = &launch->effective,
+		.starts_process = starts_process,
+		.unix_gap_accepted = launch->profile->unix_gap_accepted,
+	};
 	const struct nc_closure *rows;
 	size_t count;
 	int r = find_root(launch, &facts.true_root, reterr);
@@ -72,12 +77,11 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 	if (r < 0)
 		return r;
 	nc_closures_of(&facts, &rows, &count);
-	launch->seccomp_choice.refuse_unix =
-		!launch->profile->unix_gap_accepted && !(in_force(rows, count, "unix_pathname") && in_force(rows, count, "unix_abstract"));
-	launch->seccomp_choice.allow_io_uring = in_force(rows, count, "io_uring_socket");
-	facts.starts_process = starts_process;
-	facts.unix_gap_accepted = launch->profile->unix_gap_accepted;
-	nc_closures_of(&facts, &launch->closures, &launch->closure_count);
+	launch->closures = rows;
+	launch->closure_count = count;
+	launch->seccomp_choice.refuse_unix = !launch->profile->unix_gap_accepted && !(closed_without(rows, count, "unix_pathname", "seccomp_unix") &&
+										      closed_without(rows, count, "unix_abstract", "seccomp_unix"));
+	launch->seccomp_choice.allow_io_uring = closed_without(rows, count, "io_uring_socket", "seccomp");
 	return starts_process ? nc_seccomp_filter(launch->runtime, &launch->seccomp_choice, &launch->seccomp, reterr) : 0;
 }
 
@@ -89,7 +93,8 @@ static int choose_name(struct nc_launch *launch, struct nc_error *reterr)
 
 	if (launch->options->instance) {
 		if (strlen(launch->options->instance) > NC_INSTANCE_NAME_MAX)
-			return nc_error_set(reterr, NC_E_INSTANCE_INVALID, -EINVAL, "the instance's name is longer than %d bytes", NC_INSTANCE_NAME_MAX);
+			return nc_error_set(reterr, NC_E_INSTANCE_INVALID, -EINVAL, "the instance's name is longer than %d bytes",
+					    NC_INSTANCE_NAME_MAX);
 		snprintf(launch->instance, sizeof(launch->instance), "%s", launch->options->instance);
 		return 0;
 	}
@@ -103,7 +108,8 @@ static int start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, &launch->edge, reterr);
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
+			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -120,7 +126,8 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 static int make_limits(struct nc_launch *launch, struct nc_error *reterr)
 {
 	return nc_limits_make(&launch->profile->process, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD),
-			      nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD), nc_claim_generation(launch->claim), &launch->limits, reterr);
+			      nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD), nc_claim_generation(launch->claim), &launch->limits,
+			      reterr);
 }
 
 static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
@@ -128,7 +135,7 @@ static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 	int r = nc_netns_cookie(launch->netns_fd, &launch->netns_cookie, reterr);
 
 	for (int i = 0; r == 0 && i < 2; i++) {
-		const struct nc_seal seal = { .image = &launch->images[i], .netns_cookie = launch->netns_cookie };
+		const struct nc_seal seal = {.image = &launch->images[i], .netns_cookie = launch->netns_cookie};
 
 		r = nc_claim_seal(launch->claim, i == 0 ? NC_AUTHORITY_WORKLOAD : NC_AUTHORITY_PLANE, &seal, reterr);
 	}
@@ -137,8 +144,8 @@ static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 
 static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr) :
-							nc_claim_make_cgroups(launch->claim, reterr);
+	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
+						      : nc_claim_make_cgroups(launch->claim, reterr);
 }
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
@@ -146,6 +153,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format off */
 	return choose_name(launch, reterr) ?:
 	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
+	       nc_launch_names_open(launch, reterr) ?:
 	       start_edge(launch, reterr) ?: /* gets ready while the rest goes on */
 	       take_identity(launch, reterr) ?:
 	       make_cgroups(launch, reterr) ?:
@@ -153,6 +161,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->effective, reterr) ?:
 	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
 	       seal_both(launch, reterr) ?:
+	       nc_launch_names_publish(launch, reterr) ?:
 	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
 	/* clang-format on */
 }
@@ -164,6 +173,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
 	nc_edge_end(&launch->edge);
+	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);
 	launch->claim = NULL;
 	nc_limits_remove(&launch->limits);

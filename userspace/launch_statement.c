@@ -24,8 +24,11 @@
 #include "program_digests.h"
 #include "text.h"
 
-static const char *const grades[] = { [NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary" };
-static const char *const providers[] = { [NC_PROVIDER_RUN] = "netcordon:run-provider", [NC_PROVIDER_ATTACH] = "netcordon:attach-provider", [NC_PROVIDER_EXEC] = "netcordon:run-provider" };
+static const char *const grades[] = {
+	[NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary"};
+static const char *const providers[] = {[NC_PROVIDER_RUN] = "netcordon:run-provider",
+					[NC_PROVIDER_ATTACH] = "netcordon:attach-provider",
+					[NC_PROVIDER_EXEC] = "netcordon:run-provider"};
 
 const char *nc_provider_word(enum nc_provider provider)
 {
@@ -84,13 +87,15 @@ static json_t *image_json(const struct nc_image *image)
 	struct nc_digest digest;
 
 	nc_image_digest(image, &digest);
-	return json_pack("{s:o, s:s, s:i, s:I}", "digest", hex_json(&digest), "mode", nc_mode_word(image->mode), "flags", image->flags, "entries", (json_int_t)image->count);
+	return json_pack("{s:o, s:s, s:i, s:I}", "digest", hex_json(&digest), "mode", nc_mode_word(image->mode), "flags", image->flags, "entries",
+			 (json_int_t)image->count);
 }
 
 static json_t *profile_json(const struct nc_launch *launch)
 {
-	json_t *object = json_pack("{s:o, s:s, s:b, s:s}", "digest", hex_json(&launch->profile->digest), "mode", nc_mode_word(launch->profile->mode), "non_public",
-				   launch->profile->non_public, "loopback", launch->profile->loopback_own_netns ? "own_netns" : "closed");
+	json_t *object =
+		json_pack("{s:o, s:s, s:b, s:s}", "digest", hex_json(&launch->profile->digest), "mode", nc_mode_word(launch->profile->mode),
+			  "non_public", launch->profile->non_public, "loopback", launch->profile->loopback_own_netns ? "own_netns" : "closed");
 
 	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
 		json_object_set_new(object, "required_egress_certification", json_string(grades[launch->profile->required]));
@@ -104,7 +109,8 @@ static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
 	for (size_t i = 0; rows && i < launch->closure_count; i++) {
 		const struct nc_closure *row = &launch->closures[i];
 
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "path", row->path, "state", nc_closure_state_word(row->state), "mechanism", row->mechanism));
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "path", row->path, "state", nc_closure_state_word(row->state), "mechanism",
+						      row->mechanism));
 		if (row->state == NC_CLOSURE_GAP)
 			json_array_append_new(gaps, json_string(row->path));
 	}
@@ -136,7 +142,8 @@ static void add_rule(void *context, const char *call, const char *reason)
 	json_t *seen;
 
 	(void)reason;
-	json_array_foreach(calls, index, seen) {
+	json_array_foreach(calls, index, seen)
+	{
 		if (strcmp(json_string_value(seen), call) == 0)
 			return;
 	}
@@ -148,8 +155,8 @@ static json_t *seccomp_json(const struct nc_launch *launch)
 	json_t *calls = json_array();
 
 	nc_seccomp_rules(&launch->seccomp_choice, add_rule, calls);
-	return json_pack("{s:o, s:o, s:b, s:b}", "digest", hex_json(&launch->seccomp.digest), "calls", calls, "unix_refused", launch->seccomp_choice.refuse_unix,
-			 "io_uring_refused", !launch->seccomp_choice.allow_io_uring);
+	return json_pack("{s:o, s:o, s:b, s:b}", "digest", hex_json(&launch->seccomp.digest), "calls", calls, "unix_refused",
+			 launch->seccomp_choice.refuse_unix, "io_uring_refused", !launch->seccomp_choice.allow_io_uring);
 }
 
 /* What the child will be; each of it is made so in `birth`, or there is no command. */
@@ -179,8 +186,8 @@ static json_t *host_json(void)
 
 static json_t *network_json(const struct nc_launch *launch)
 {
-	return json_pack("{s:o, s:b, s:s}", "netns_cookie", nc_json_u64(launch->netns_cookie), "netns_given", launch->netns_fd >= 0, "address_registry",
-			 NC_ADDRESS_REGISTRY_DATE);
+	return json_pack("{s:o, s:b, s:s}", "netns_cookie", nc_json_u64(launch->netns_cookie), "netns_given", launch->netns_fd >= 0,
+			 "address_registry", NC_ADDRESS_REGISTRY_DATE);
 }
 
 static json_t *cgroups_json(const struct nc_launch *launch)
@@ -195,7 +202,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	NC_JSON json_t *programs = NULL;
 	json_t *document = json_object();
 	const struct nc_launch_options *options = launch->options;
-	int r = nc_program_digests(launch->host, &launch->effective, &programs, reterr);
+	int r = nc_program_digests(launch->host, &launch->effective, launch->runtime, options->host->manifest, &programs, reterr);
 
 	if (r < 0) {
 		json_decref(document);
@@ -252,8 +259,9 @@ static int choose_folder(struct nc_launch *launch, struct nc_error *reterr)
 	if (options->evidence)
 		length = snprintf(launch->evidence_folder, NC_PATH_MAX, "%s", options->evidence);
 	else
-		length = snprintf(launch->evidence_folder, NC_PATH_MAX, "%s/%s-%llu", options->evidence_parent ? options->evidence_parent : NC_EVIDENCE_PARENT,
-				  launch->instance, (unsigned long long)nc_claim_generation(launch->claim));
+		length = snprintf(launch->evidence_folder, NC_PATH_MAX, "%s/%s-%llu",
+				  options->evidence_parent ? options->evidence_parent : NC_EVIDENCE_PARENT, launch->instance,
+				  (unsigned long long)nc_claim_generation(launch->claim));
 	if (length >= NC_PATH_MAX)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENAMETOOLONG, "the evidence folder's path is too long");
 	return options->evidence ? 0 : make_parents(launch->evidence_folder, reterr);
@@ -276,7 +284,7 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */
 void nc_undo_statement(struct nc_launch *launch)
 {
-	static const char *const files[] = { NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG };
+	static const char *const files[] = {NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG};
 	NC_CLOSE int fd = -1;
 
 	json_decref(launch->passed);

@@ -18,7 +18,8 @@ static const struct {
 	const char *option;
 	unsigned long flag;
 } kept_flags[] = {
-	{ "nosuid", MS_NOSUID }, { "nodev", MS_NODEV }, { "noexec", MS_NOEXEC }, { "noatime", MS_NOATIME }, { "nodiratime", MS_NODIRATIME }, { "relatime", MS_RELATIME },
+	{"nosuid", MS_NOSUID},	 {"nodev", MS_NODEV},		{"noexec", MS_NOEXEC},
+	{"noatime", MS_NOATIME}, {"nodiratime", MS_NODIRATIME}, {"relatime", MS_RELATIME},
 };
 
 /* mountinfo writes blank, tab, newline and backslash as \ and three octal digits. In place. */
@@ -65,7 +66,7 @@ static int add_edit(struct nc_mount_plan *plan, int kind, unsigned long flags, c
 		return -ENOMEM;
 	}
 	unescape(copy);
-	edits[plan->count++] = (struct nc_mount_edit){ .kind = kind, .flags = flags, .point = copy };
+	edits[plan->count++] = (struct nc_mount_edit){.kind = kind, .flags = flags, .point = copy};
 	return 0;
 }
 
@@ -98,7 +99,7 @@ static int read_line(struct nc_mount_plan *plan, char *line)
 int nc_mount_plan(struct nc_mount_plan *ret_plan, struct nc_error *reterr)
 {
 	NC_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
-	struct nc_mount_plan plan = { 0 };
+	struct nc_mount_plan plan = {0};
 	NC_FREE char *line = NULL;
 	size_t size = 0;
 	int r = 0;
@@ -123,5 +124,5 @@ void nc_mount_plan_free(struct nc_mount_plan *plan)
 	for (size_t i = 0; i < plan->count; i++)
 		free(plan->edits[i].point);
 	free(plan->edits);
-	*plan = (struct nc_mount_plan){ 0 };
+	*plan = (struct nc_mount_plan){0};
 }

@@ -127,6 +127,8 @@ static int compile(const struct nc_profile *profile, const struct part *part, co
 		image.flags |= NC_SLOT_LOOPBACK_OPEN;
 	if (part->authority == NC_AUTHORITY_WORKLOAD && profile->mode == NC_MODE_UNRESTRICTED && profile->non_public)
 		image.flags |= NC_SLOT_NON_PUBLIC_OPEN;
+	if (part->authority == NC_AUTHORITY_WORKLOAD && profile->unix_gap_accepted)
+		image.flags |= NC_SLOT_UNIX_OPEN;
 	*ret_image = image;
 	return 0;
 }

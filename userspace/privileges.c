@@ -20,8 +20,8 @@
 #include <sys/syscall.h>
 #include "child.h"
 
-#define SECUREBITS                                                                                                                             \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |             \
+#define SECUREBITS                                                                                                                                   \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |                   \
 	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 struct farewell {
@@ -59,8 +59,8 @@ static int change_user(const struct farewell *farewell)
 
 static int empty_capability_sets(const struct farewell *farewell)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
 
 	(void)farewell;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
@@ -96,19 +96,19 @@ static const struct {
 	const char *name;
 	int (*run)(const struct farewell *farewell);
 } steps[] = {
-	{ "bounding set", drop_bounding_set },
-	{ "securebits", lock_securebits },
-	{ "user and groups", change_user },
-	{ "capability sets", empty_capability_sets },
-	{ "no_new_privs", forgo_new_privileges },
-	{ "session keyring", empty_keyring },
-	{ "dumpable", hide_memory },
-	{ "seccomp", filter_calls },
+	{"bounding set", drop_bounding_set},
+	{"securebits", lock_securebits},
+	{"user and groups", change_user},
+	{"capability sets", empty_capability_sets},
+	{"no_new_privs", forgo_new_privileges},
+	{"session keyring", empty_keyring},
+	{"dumpable", hide_memory},
+	{"seccomp", filter_calls},
 };
 
 int nc_privileges_drop(uid_t uid, gid_t gid, const struct sock_fprog *filter, const char **ret_step)
 {
-	const struct farewell farewell = { .uid = uid, .gid = gid, .filter = filter };
+	const struct farewell farewell = {.uid = uid, .gid = gid, .filter = filter};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int r = steps[i].run(&farewell);

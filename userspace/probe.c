@@ -15,7 +15,7 @@
 
 static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int report_fd)
 {
-	struct nc_report report = { .kind = NC_REPORT_CANARY };
+	struct nc_report report = {.kind = NC_REPORT_CANARY};
 	const char *step = "";
 	int r = nc_privileges_drop(uid, uid, NULL, &step);
 

@@ -19,15 +19,15 @@
 #define CPU_PERIOD_US 100000
 
 static const struct {
-	const char *name;       /* of the controller, and of the member in the profile */
+	const char *name; /* of the controller, and of the member in the profile */
 	const char *pointer;
-	const char *file;       /* unified hierarchy */
+	const char *file;	 /* unified hierarchy */
 	const char *legacy_file; /* version 1; NULL: resource limit instead */
 	const char *legacy_name; /* as mountinfo's options have it */
 } kinds[NC_LIMIT_KINDS] = {
-	[NC_LIMIT_MEMORY] = { "memory", "/process/limits/memory", "memory.max", "memory.limit_in_bytes", "memory" },
-	[NC_LIMIT_CPU] = { "cpu", "/process/limits/cpu", "cpu.max", "cpu.cfs_quota_us", "cpu" },
-	[NC_LIMIT_PIDS] = { "pids", "/process/limits/pids", "pids.max", NULL, "pids" },
+	[NC_LIMIT_MEMORY] = {"memory", "/process/limits/memory", "memory.max", "memory.limit_in_bytes", "memory"},
+	[NC_LIMIT_CPU] = {"cpu", "/process/limits/cpu", "cpu.max", "cpu.cfs_quota_us", "cpu"},
+	[NC_LIMIT_PIDS] = {"pids", "/process/limits/pids", "pids.max", NULL, "pids"},
 };
 
 static int64_t wanted(const struct nc_profile_process *process, enum nc_limit_kind kind)
@@ -162,7 +162,8 @@ static int limit_legacy(enum nc_limit_kind kind, int64_t value, uint64_t generat
 	return 0;
 }
 
-static int make_one(struct nc_limits *limits, enum nc_limit_kind kind, int64_t value, const char *mount, int cgroup_fd, const char *path, uint64_t generation)
+static int make_one(struct nc_limits *limits, enum nc_limit_kind kind, int64_t value, const char *mount, int cgroup_fd, const char *path,
+		    uint64_t generation)
 {
 	int r = limit_unified(kind, value, mount, cgroup_fd, path);
 
@@ -177,10 +178,10 @@ static int make_one(struct nc_limits *limits, enum nc_limit_kind kind, int64_t v
 	return 0;
 }
 
-int nc_limits_make(const struct nc_profile_process *process, int cgroup_fd, const char *cgroup_path, uint64_t generation, struct nc_limits *ret_limits,
-		   struct nc_error *reterr)
+int nc_limits_make(const struct nc_profile_process *process, int cgroup_fd, const char *cgroup_path, uint64_t generation,
+		   struct nc_limits *ret_limits, struct nc_error *reterr)
 {
-	struct nc_limits limits = { 0 };
+	struct nc_limits limits = {0};
 	char mount[NC_PATH_MAX];
 	int r;
 
@@ -201,7 +202,8 @@ int nc_limits_make(const struct nc_profile_process *process, int cgroup_fd, cons
 			nc_limits_remove(&limits);
 			nc_error_sys(reterr, NC_E_PROCESS_INVALID, r, "this host cannot enforce the %s limit", kinds[kind].name);
 			snprintf(reterr->pointer, sizeof(reterr->pointer), "%s", kinds[kind].pointer);
-			return nc_error_hint(reterr, "make the %s controller available to netcordon's cgroups, or leave the limit out", kinds[kind].name);
+			return nc_error_hint(reterr, "make the %s controller available to netcordon's cgroups, or leave the limit out",
+					     kinds[kind].name);
 		}
 	}
 	*ret_limits = limits;
@@ -233,15 +235,15 @@ void nc_limits_plan(const struct nc_profile_process *process, const struct nc_li
 		int resource;
 		int64_t value;
 	} rows[NC_CHILD_LIMITS] = {
-		{ RLIMIT_NOFILE, process->open_files },
-		{ RLIMIT_CORE, process->core_bytes },
-		{ RLIMIT_FSIZE, process->file_bytes },
-		{ -1, -1 },
+		{RLIMIT_NOFILE, process->open_files},
+		{RLIMIT_CORE, process->core_bytes},
+		{RLIMIT_FSIZE, process->file_bytes},
+		{-1, -1},
 	};
 
 	for (int i = 0; i < NC_CHILD_LIMITS; i++) {
 		if (rows[i].value >= 0)
-			plan->limits[plan->limit_count++] = (struct nc_child_limit){ rows[i].resource, (rlim_t)rows[i].value };
+			plan->limits[plan->limit_count++] = (struct nc_child_limit){rows[i].resource, (rlim_t)rows[i].value};
 	}
 	plan->pids = limits->mechanism[NC_LIMIT_PIDS] && strcmp(limits->mechanism[NC_LIMIT_PIDS], "rlimit") == 0 ? process->pids : -1;
 }
@@ -262,8 +264,9 @@ json_t *nc_limits_json(const struct nc_profile_process *process, const struct nc
 
 	for (int kind = 0; object && kind < NC_LIMIT_KINDS; kind++) {
 		if (limits->mechanism[kind])
-			json_object_set_new(object, kinds[kind].name,
-					    json_pack("{s:I, s:s}", "value", (json_int_t)wanted(process, kind), "mechanism", limits->mechanism[kind]));
+			json_object_set_new(
+				object, kinds[kind].name,
+				json_pack("{s:I, s:s}", "value", (json_int_t)wanted(process, kind), "mechanism", limits->mechanism[kind]));
 	}
 	return object;
 }

@@ -7,7 +7,9 @@
 #include "error.h"
 #include "loader.h"
 
-/* {"object", "rodata", "effective": [{hook, name, id, ours, tag, xlated}]}; the caller owns *ret_programs. */
-int nc_program_digests(struct nc_host *host, const struct nc_effective_list *effective, json_t **ret_programs, struct nc_error *reterr);
+/* {"object", "rodata", "effective": [{hook, name, id, ours, tag, xlated}]}; the caller owns *ret_programs. `runtime` is where digests that cannot change are
+ * kept between launches; `manifest` names the build. */
+int nc_program_digests(struct nc_host *host, const struct nc_effective_list *effective, const char *runtime, const char *manifest,
+		       json_t **ret_programs, struct nc_error *reterr);
 
 #endif

@@ -41,17 +41,17 @@ size_t nc_relay_polls(const struct nc_relay *relay, struct pollfd *polls)
 	if (relay->from < 0)
 		return 0;
 	if (relay->start < relay->end) {
-		polls[0] = (struct pollfd){ .fd = relay->to, .events = POLLOUT };
+		polls[0] = (struct pollfd){.fd = relay->to, .events = POLLOUT};
 		return 1;
 	}
-	polls[0] = (struct pollfd){ .fd = relay->from, .events = POLLIN };
-	polls[1] = (struct pollfd){ .fd = relay->to, .events = 0 };
+	polls[0] = (struct pollfd){.fd = relay->from, .events = POLLIN};
+	polls[1] = (struct pollfd){.fd = relay->to, .events = 0};
 	return 2;
 }
 
 static bool ready(int fd, short events)
 {
-	struct pollfd one = { .fd = fd, .events = events };
+	struct pollfd one = {.fd = fd, .events = events};
 
 	return poll(&one, 1, 0) == 1;
 }
@@ -81,8 +81,8 @@ static void flush(struct nc_relay *relay)
 
 	if (relay->small && length > PIPE_BUF)
 		length = PIPE_BUF;
-	n = relay->to_socket ? send(relay->to, relay->bytes + relay->start, length, MSG_DONTWAIT | MSG_NOSIGNAL) :
-			       write(relay->to, relay->bytes + relay->start, length);
+	n = relay->to_socket ? send(relay->to, relay->bytes + relay->start, length, MSG_DONTWAIT | MSG_NOSIGNAL)
+			     : write(relay->to, relay->bytes + relay->start, length);
 	if (n > 0)
 		relay->start += (size_t)n;
 	else if (n < 0 && !would_wait())

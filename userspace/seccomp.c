@@ -17,9 +17,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "kept_file.h"
 #include "seccomp_filter.h"
 
 #define LOW 0xffffffffu
@@ -37,28 +37,43 @@ struct rule {
 	const char *reason;
 };
 
-#define FAMILY(number) { "socket", EAFNOSUPPORT, ALWAYS, EQUAL, 0, number, "an address family that the hooks do not see" }
+#define FAMILY(number)                                                                                                                               \
+	{                                                                                                                                            \
+		"socket", EAFNOSUPPORT, ALWAYS, EQUAL, 0, number, "an address family that the hooks do not see"                                      \
+	}
 
 static const struct rule rules[] = {
-	{ "ptrace", EPERM, ALWAYS, ANY, 0, 0, "would act through another process" },
-	{ "process_vm_readv", EPERM, ALWAYS, ANY, 0, 0, "would read another process" },
-	{ "process_vm_writev", EPERM, ALWAYS, ANY, 0, 0, "would write another process" },
-	{ "pidfd_getfd", EPERM, ALWAYS, ANY, 0, 0, "would take a socket of another process" },
-	{ "add_key", EPERM, ALWAYS, ANY, 0, 0, "a key's payload may be looked up by the host, as root" },
-	{ "request_key", EPERM, ALWAYS, ANY, 0, 0, "a name in a key request is looked up by the host, as root" },
-	{ "keyctl", EPERM, ALWAYS, ANY, 0, 0, "would reach keyrings that are not the workload's" },
-	{ "bpf", EPERM, ALWAYS, ANY, 0, 0, "programs and maps are the cordon itself" },
-	{ "ioctl", EPERM, ALWAYS, EQUAL, 1, TIOCSTI, "would type into a terminal" },
-	{ "ioctl", EPERM, ALWAYS, EQUAL, 1, TIOCLINUX, "would paste into a console" },
-	{ "io_uring_setup", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees" },
-	{ "io_uring_enter", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees" },
-	{ "io_uring_register", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees" },
-	{ "socket", EAFNOSUPPORT, WITHOUT_UNIX, EQUAL, 0, AF_UNIX, "no hook here sees whom a unix socket reaches" },
-	{ "socket", EAFNOSUPPORT, ALWAYS, EQUAL_AND_PROTOCOL, 0, AF_NETLINK, "of netlink only the routing family" },
-	{ "socket", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_NETLINK, "an address family that the hooks do not see" },
+	{"ptrace", EPERM, ALWAYS, ANY, 0, 0, "would act through another process"},
+	{"process_vm_readv", EPERM, ALWAYS, ANY, 0, 0, "would read another process"},
+	{"process_vm_writev", EPERM, ALWAYS, ANY, 0, 0, "would write another process"},
+	{"pidfd_getfd", EPERM, ALWAYS, ANY, 0, 0, "would take a socket of another process"},
+	{"add_key", EPERM, ALWAYS, ANY, 0, 0, "a key's payload may be looked up by the host, as root"},
+	{"request_key", EPERM, ALWAYS, ANY, 0, 0, "a name in a key request is looked up by the host, as root"},
+	{"keyctl", EPERM, ALWAYS, ANY, 0, 0, "would reach keyrings that are not the workload's"},
+	{"bpf", EPERM, ALWAYS, ANY, 0, 0, "programs and maps are the cordon itself"},
+	{"ioctl", EPERM, ALWAYS, EQUAL, 1, TIOCSTI, "would type into a terminal"},
+	{"ioctl", EPERM, ALWAYS, EQUAL, 1, TIOCLINUX, "would paste into a console"},
+	{"io_uring_setup", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees"},
+	{"io_uring_enter", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees"},
+	{"io_uring_register", ENOSYS, WITHOUT_RINGS, ANY, 0, 0, "a ring makes sockets that no filter of calls sees"},
+	{"socket", EAFNOSUPPORT, WITHOUT_UNIX, EQUAL, 0, AF_UNIX, "no hook here sees whom a unix socket reaches"},
+	{"socket", EAFNOSUPPORT, ALWAYS, EQUAL_AND_PROTOCOL, 0, AF_NETLINK, "of netlink only the routing family"},
+	{"socket", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_NETLINK, "an address family that the hooks do not see"},
 	/* 1 unix, 2 inet, 10 inet6 and 16 netlink are the ones that are left */
-	FAMILY(0), FAMILY(3), FAMILY(4), FAMILY(5), FAMILY(6), FAMILY(7), FAMILY(8), FAMILY(9), FAMILY(11), FAMILY(12), FAMILY(13), FAMILY(14), FAMILY(15),
-	{ "socketpair", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_UNIX, "a pair is a unix pair" },
+	FAMILY(0),
+	FAMILY(3),
+	FAMILY(4),
+	FAMILY(5),
+	FAMILY(6),
+	FAMILY(7),
+	FAMILY(8),
+	FAMILY(9),
+	FAMILY(11),
+	FAMILY(12),
+	FAMILY(13),
+	FAMILY(14),
+	FAMILY(15),
+	{"socketpair", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_UNIX, "a pair is a unix pair"},
 };
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
@@ -104,7 +119,7 @@ static int adopt(struct nc_seccomp *seccomp, void *bytes, size_t size)
 {
 	if (size == 0 || size % sizeof(struct sock_filter) || size / sizeof(struct sock_filter) > BPF_MAXINSNS)
 		return -EINVAL;
-	seccomp->program = (struct sock_fprog){ .len = (unsigned short)(size / sizeof(struct sock_filter)), .filter = bytes };
+	seccomp->program = (struct sock_fprog){.len = (unsigned short)(size / sizeof(struct sock_filter)), .filter = bytes};
 	nc_digest_of(bytes, size, &seccomp->digest);
 	return 0;
 }
@@ -158,7 +173,7 @@ int nc_seccomp_compile(const struct nc_seccomp_choice *choice, struct nc_seccomp
 void nc_seccomp_free(struct nc_seccomp *seccomp)
 {
 	free(seccomp->program.filter);
-	*seccomp = (struct nc_seccomp){ 0 };
+	*seccomp = (struct nc_seccomp){0};
 }
 
 /* ---- kept between launches --------------------------------------------------------------------------------------------------------------------- */
@@ -175,75 +190,30 @@ static void name_of(const struct nc_seccomp_choice *choice, char ret_name[NC_DIG
 	length = (size_t)snprintf(text, sizeof(text), "%x %u.%u.%u\n", seccomp_arch_native(), version->major, version->minor, version->micro);
 	for (size_t i = 0; i < RULES; i++) {
 		if (applies(&rules[i], choice))
-			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s %d %d %u %u\n", rules[i].call, rules[i].error, rules[i].match,
-						   rules[i].argument, rules[i].value);
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s %d %d %u %u\n", rules[i].call, rules[i].error,
+						   rules[i].match, rules[i].argument, rules[i].value);
 	}
 	nc_digest_of(text, length, &digest);
 	nc_digest_hex(&digest, hex);
 	snprintf(ret_name, NC_DIGEST_HEX + 16, "seccomp-%.32s", hex);
 }
 
-/* The kept form: digest of the program, then the program. Anything that is not exactly that, or that another user could have written, is not there. */
-static int read_kept(int folder_fd, const char *name, struct nc_seccomp *seccomp)
-{
-	NC_CLOSE int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct nc_digest digest;
-	NC_FREE char *bytes = NULL;
-	struct stat st;
-	size_t size;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || st.st_mode & 022 || st.st_size <= (off_t)sizeof(digest) || st.st_size > (1 << 20))
-		return -EINVAL;
-	size = (size_t)st.st_size - sizeof(digest);
-	bytes = malloc(size);
-	if (!bytes)
-		return -ENOMEM;
-	if (pread(fd, &digest, sizeof(digest), 0) != (ssize_t)sizeof(digest) || pread(fd, bytes, size, sizeof(digest)) != (ssize_t)size)
-		return -EIO;
-	if (adopt(seccomp, bytes, size) < 0 || memcmp(&digest, &seccomp->digest, sizeof(digest)) != 0)
-		return -EINVAL;
-	NC_TAKE_PTR(bytes);
-	return 0;
-}
-
-static int keep(int folder_fd, const char *name, const struct nc_seccomp *seccomp)
-{
-	size_t size = seccomp->program.len * sizeof(struct sock_filter);
-	char beside[NC_DIGEST_HEX + 32];
-	NC_CLOSE int fd = -1;
-
-	snprintf(beside, sizeof(beside), "%s.%d", name, getpid());
-	fd = openat(folder_fd, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, &seccomp->digest, sizeof(seccomp->digest)) != (ssize_t)sizeof(seccomp->digest) ||
-	    write(fd, seccomp->program.filter, size) != (ssize_t)size || renameat(folder_fd, beside, folder_fd, name) < 0) {
-		int status = errno ? -errno : -EIO;
-
-		unlinkat(folder_fd, beside, 0);
-		return status;
-	}
-	return 0;
-}
-
 int nc_seccomp_filter(const char *folder, const struct nc_seccomp_choice *choice, struct nc_seccomp *ret_seccomp, struct nc_error *reterr)
 {
-	NC_CLOSE int folder_fd = open(folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	struct nc_seccomp seccomp = { 0 };
+	struct nc_seccomp seccomp = {0};
 	char name[NC_DIGEST_HEX + 16];
+	NC_FREE void *bytes = NULL;
+	size_t size;
 	int r;
 
-	if (folder_fd < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", folder);
 	name_of(choice, name);
-	r = read_kept(folder_fd, name, &seccomp);
-	if (r < 0) {
+	if (nc_kept_read(folder, name, &bytes, &size) == 0 && adopt(&seccomp, bytes, size) == 0) {
+		NC_TAKE_PTR(bytes);
+	} else {
 		r = nc_seccomp_compile(choice, &seccomp, reterr);
 		if (r < 0)
 			return r;
-		r = keep(folder_fd, name, &seccomp);
+		r = nc_kept_write(folder, name, seccomp.program.filter, seccomp.program.len * sizeof(struct sock_filter));
 		if (r < 0) {
 			nc_seccomp_free(&seccomp);
 			return nc_error_sys(reterr, NC_E_SYSTEM, r, "keep the system call filter in %s", folder);

@@ -75,10 +75,8 @@ int nc_statement_sign(const char *domain, const json_t *document, const struct n
 		r = nc_statement_message(domain, text, length, &message, &message_length, reterr);
 	if (r < 0)
 		return r;
-	nc_key_sign(key, message, message_length, bytes);
-	/* What a fault of memory or processor makes of a signature must not get out: it could give the key away, and it proves nothing. */
+	r = nc_key_sign(key, message, message_length, bytes, reterr);
 	nc_key_public(key, &public);
-	r = nc_key_verify(&public, message, message_length, bytes, reterr);
 	if (r == 0)
 		r = signature_text(domain, attester, &public, bytes, &signature, &signature_length, reterr);
 	if (r < 0)
@@ -181,7 +179,7 @@ int nc_statement_write(int folder_fd, const char *name, const char *domain, cons
 	snprintf(signature_name, sizeof(signature_name), "%s.sig", name);
 	r = nc_folder_publish(folder_fd,
 			      (struct nc_folder_file[]){ { signature_name, made.signature, made.signature_length }, { name, made.text, made.length } }, 2,
-			      NC_PUBLISH_OVER, reterr);
+			      reterr);
 	if (r == 0)
 		*ret_digest = made.digest;
 	nc_signed_free(&made);

@@ -97,8 +97,8 @@ void nc_status_failed(struct nc_launch *launch, const struct nc_error *error)
 	json_t *line;
 
 	nc_text_safe(error->detail, strlen(error->detail), detail, sizeof(detail));
-	line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "event", "failed", "phase", launch->phase, "code", nc_error_word(error->code), "detail", detail,
-			 "pointer", error->pointer, "hint", error->hint, "started", launch->started);
+	line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "event", "failed", "phase", launch->phase, "code", nc_error_word(error->code),
+			 "detail", detail, "pointer", error->pointer, "hint", error->hint, "started", launch->started);
 	if (line && launch->instance[0])
 		json_object_set_new(line, "instance", json_string(launch->instance));
 	tell(launch, line, &ignored);

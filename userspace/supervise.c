@@ -43,7 +43,8 @@ static int write_state(struct nc_launch *launch, struct nc_error *reterr)
 		.grace_ms = launch->options->grace_ms < 0 ? NC_GRACE_MS : launch->options->grace_ms,
 	};
 
-	if (nc_process_identify(getpid(), &state.supervisor) < 0 || (launch->child.pid > 0 && nc_process_identify(launch->child.pid, &state.init) < 0))
+	if (nc_process_identify(getpid(), &state.supervisor) < 0 ||
+	    (launch->child.pid > 0 && nc_process_identify(launch->child.pid, &state.init) < 0))
 		return nc_error_set(reterr, NC_E_SYSTEM, -ESRCH, "read the start time of a process of ours");
 	memcpy(state.evidence, launch->evidence_folder, sizeof(state.evidence));
 	strncpy(state.provider, nc_provider_word(launch->provider), sizeof(state.provider) - 1);
@@ -85,12 +86,12 @@ static int note_passed(struct nc_launch *launch, const struct nc_report *report,
 /* End of file on the command's pipe, after READY, is the exec itself: the descriptor closes on it. */
 int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = { .kind = NC_ORDER_GO };
+	const struct nc_order order = {.kind = NC_ORDER_GO};
 	bool ready = false, end = false;
 	int r = nc_launch_order(launch, &order, reterr);
 
 	while (r == 0 && !end) {
-		struct nc_report report = { 0 };
+		struct nc_report report = {0};
 
 		r = nc_launch_next_report(launch, &report, &end, reterr);
 		if (r < 0 && ready)
@@ -113,7 +114,8 @@ static int checkpoint_started(struct nc_launch *launch, struct nc_error *reterr)
 	json_array_append_new(families, json_string("ipv4"));
 	if (launch->canary.attempts & 0xc)
 		json_array_append_new(families, json_string("ipv6"));
-	extra = json_pack("{s:i, s:O, s:O?, s:s}", "pid", (int)launch->command_pid, "canary", families, "passed_environment", launch->passed, "born",
+	extra = json_pack("{s:i, s:{s:O, s:i}, s:O?, s:s}", "pid", (int)launch->command_pid, "canary", "families", families, "refusals",
+			  __builtin_popcount(launch->canary.attempts), "passed_environment", launch->passed, "born",
 			  launch->child.born_inside ? "clone_into_cgroup" : "held_and_moved");
 	if (!extra)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a checkpoint");

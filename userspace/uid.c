@@ -26,7 +26,7 @@ void nc_identity_own(uint32_t index, enum nc_uid_role role, struct nc_identity *
 {
 	uid_t uid = nc_uid_of(index, role);
 
-	*ret_identity = (struct nc_identity){ .uid = uid, .gid = uid, .own = true };
+	*ret_identity = (struct nc_identity){.uid = uid, .gid = uid, .own = true};
 }
 
 static bool parse_id(const char *text, uint32_t *ret_id)
@@ -128,7 +128,7 @@ static int refuse(struct nc_error *reterr, const char *pointer, const char *what
 int nc_identity_workload(const struct nc_profile *profile, uint32_t index, struct nc_identity *ret_identity, struct nc_error *reterr)
 {
 	const struct nc_profile_process *process = &profile->process;
-	struct nc_identity identity = { 0 };
+	struct nc_identity identity = {0};
 	int r;
 
 	nc_identity_own(index, NC_UID_WORKLOAD, &identity);

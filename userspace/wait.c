@@ -20,7 +20,7 @@ int64_t nc_now_ns(void)
 /* Until a command runs there is nobody to hand a signal to: those that ask for an end, end the launch; others wait for the command. */
 static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
 {
-	static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t pending;
 
 	if (sigpending(&pending) < 0)
@@ -45,8 +45,8 @@ static int64_t until_when(const struct nc_launch *launch, int fd)
 /* One bounded poll: 1 when fd has something. A signal that is for the command stays pending until there is one, so poll would not wait for it again. */
 static int poll_once(struct nc_launch *launch, int fd, int64_t left_ns, struct nc_error *reterr)
 {
-	struct pollfd polls[2] = { { .fd = fd, .events = POLLIN }, { .fd = launch->signal_fd, .events = POLLIN } };
-	const struct timespec moment = { .tv_nsec = 2000000 };
+	struct pollfd polls[2] = {{.fd = fd, .events = POLLIN}, {.fd = launch->signal_fd, .events = POLLIN}};
+	const struct timespec moment = {.tv_nsec = 2000000};
 	int r = poll(polls, 2, left_ns > 1000000000 ? 1000 : (int)(left_ns / 1000000) + 1);
 
 	if (r < 0)

@@ -18,9 +18,9 @@
 #include "watch.h"
 
 #define MS 1000000ll
-#define LOOK_MS 1000         /* between two looks at the membership */
-#define LOOKS_PER_VERIFY 10  /* and every so many looks at the programs in force */
-#define LAST_RESORT_MS 2000  /* from KILL for the command to KILL for the cgroup */
+#define LOOK_MS 1000	    /* between two looks at the membership */
+#define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
+#define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 
 enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_FIXED };
 
@@ -29,7 +29,7 @@ void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 	const struct nc_launch_options *options = launch->options;
 	int64_t now = nc_now_ns();
 
-	*watch = (struct nc_watch){ .launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS };
+	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS};
 	if (options->lifetime_ms > 0)
 		watch->term_at = now + options->lifetime_ms * MS;
 	watch->checkpoint_at = now + (options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : options->checkpoint_ms) * MS;
@@ -123,6 +123,19 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			if (r < 0)
 				return r;
 			break;
+		case NC_EDGE_GRANT:
+			r = nc_launch_grant(launch, &message, reterr);
+			if (r < 0)
+				return r;
+			break;
+		case NC_EDGE_NAME:
+			r = nc_launch_record_name(launch, &message.name, reterr);
+			if (r < 0)
+				return r;
+			break;
+		case NC_EDGE_NAMES_CUT:
+			launch->names_cut += message.count;
+			break;
 		default:
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
@@ -191,7 +204,7 @@ static void step_clocks(struct nc_watch *watch, int64_t now)
 static void step_look(struct nc_watch *watch, int64_t now)
 {
 	struct nc_launch *launch = watch->launch;
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 
 	if (now < watch->look_at || watch->command_gone)
 		return;
@@ -233,12 +246,12 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 {
 	struct nc_launch *launch = watch->launch;
 
-	polls[POLL_REPORT] = (struct pollfd){ .fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN };
-	polls[POLL_INIT] = (struct pollfd){ .fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN };
-	polls[POLL_SIGNALS] = (struct pollfd){ .fd = launch->signal_fd, .events = POLLIN };
-	polls[POLL_EDGE] = (struct pollfd){ .fd = launch->edge.fd, .events = POLLIN };
-	polls[POLL_POPULATED] = (struct pollfd){ .fd = watch->populated_fd, .events = POLLPRI };
-	polls[POLL_FLOOR] = (struct pollfd){ .fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN };
+	polls[POLL_REPORT] = (struct pollfd){.fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN};
+	polls[POLL_INIT] = (struct pollfd){.fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN};
+	polls[POLL_SIGNALS] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
+	polls[POLL_EDGE] = (struct pollfd){.fd = launch->edge.fd, .events = POLLIN};
+	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
+	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
 }
 
 static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count, struct nc_error *reterr)

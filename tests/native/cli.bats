@@ -104,7 +104,7 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	[ "$(jq .gaps <<<"$output")" -eq "$gaps" ]
 	[ "$status" -eq $((gaps > 0)) ]
 	[ "$(jq '.closures | length' <<<"$output")" -gt 30 ]
-	[ "$(nc host probe | grep -c ' GAP ')" -eq "$gaps" ]
+	[ "$(nc host probe | awk '$2 == "GAP"' | wc -l)" -eq "$gaps" ]
 }
 
 @test "run: exits as the command does, and as a shell would say that there is none" {
@@ -145,7 +145,7 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	refused 125 cgroup_invalid nc run --profile none --root /tmp -- touch "$WORK/ran"
 	mkdir "$WORK/taken"
 	refused 125 evidence_unwritable nc run --profile none --evidence "$WORK/taken" -- touch "$WORK/ran"
-	refused 125 system nc run --profile none --netns /does/not/exist -- touch "$WORK/ran"
+	refused 125 process_invalid nc run --profile none --netns /does/not/exist -- touch "$WORK/ran"
 	[ ! -e "$WORK/ran" ]
 	[ "$(nc status --json | jq length)" -eq 0 ]
 }
@@ -247,16 +247,24 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 }
 
 @test "an ordinary user is told what is missing, every time" {
-	cp "$netcordon" "$WORK/netcordon"
-	chmod 755 "$WORK/netcordon"
-	chmod 644 "$WORK/conf" "$WORK/none.json"
-	unprivileged() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout 20 "$WORK/netcordon" "$@"; }
+	# where an ordinary user can reach it, which a bats folder is not
+	public=$(mktemp -d /tmp/nctest-cli.XXXXXX)
+	chmod 755 "$public"
+	install -m 755 "$netcordon" "$public/netcordon"
+	install -m 644 "$WORK/none.json" "$public/none.json"
+	unprivileged() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout 20 "$public/netcordon" "$@"; }
+	unprivileged key generate /tmp/"$name".pem
 	for _ in 1 2; do
 		refused 3 host_denied unprivileged host up --root "$ROOT"
 		says root
-		refused 125 host_denied unprivileged run --root "$ROOT" --key "$WORK/key.pem" --profile "$WORK/none.json" -- true || says key
+		refused 125 host_denied unprivileged run --root "$ROOT" --key /tmp/"$name".pem --profile "$public/none.json" -- true
+		says root
+		refused 3 host_denied unprivileged status --root "$ROOT" || refused 3 host_down unprivileged status --root "$ROOT"
 	done
-	unprivileged explain --profile "$WORK/none.json" 1.1.1.1:443 | grep -q mode_none
+	run unprivileged explain --profile "$public/none.json" 1.1.1.1:443
+	[ "$status" -eq 1 ]
+	[[ $output == *mode_none* ]]
+	rm -rf "$public" /tmp/"$name".pem
 }
 
 @test "host down: refused while an instance lives; --force ends it; then nothing is left" {

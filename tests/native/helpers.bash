@@ -100,26 +100,21 @@ eventually() {
 
 # ---- what arrived -------------------------------------------------------------------------------------------------------------------------------
 
-mark() { MARK=$(wc -l <"$WORLD/net.log"); MARK_WL=$(cat "$WORLD/wl.log" 2>/dev/null | wc -l); }
+mark() { MARK=$(wc -l <"$WORLD/net.log") MARK_WL=0; [ ! -f "$WORLD/wl.log" ] || MARK_WL=$(wc -l <"$WORLD/wl.log"); }
 
-# Everything that reached the witness before the fence stands in its log before the fence does.
-fence() {
-	local text=fence-$RANDOM$RANDOM
-	in_wl timeout 5 "$tools/attempt" -p "$text" udp-sendto $FENCE 9 >/dev/null
-	eventually 50 "grep -q 'datagram.*$text' $WORLD/net.log"
-}
+# Everything that reached the witness before the fence stands in its log when the fence is answered.
+fence() { in_wl "$tools/attempt" -t 5000 udp-sendto $FENCE 9 >/dev/null; }
 
-# since [net|wl]: the lines since the mark, without the fence's own
+# since [net|wl]: the lines since the mark
 since() {
-	if [ "${1-net}" = wl ]; then tail -n +$((MARK_WL + 1)) "$WORLD/wl.log"
-	else tail -n +$((MARK + 1)) "$WORLD/net.log" | grep -v -e "$FENCE" || true; fi
+	if [ "${1-${PLACE-net}}" = wl ]; then tail -n +$((MARK_WL + 1)) "$WORLD/wl.log"; else tail -n +$((MARK + 1)) "$WORLD/net.log"; fi
 }
 
-# arrived JQ: some line since the mark answers to the filter ($a and $p are the further arguments)
-arrived() { since "${PLACE-net}" | jq -e -s --arg a "${2-}" --arg p "${3-}" "any(.[]; $1)" >/dev/null; }
+# arrived JQ [A]: some line since the mark answers to the filter
+arrived() { since | jq -e -s --arg a "${2-}" "any(.[]; $1)" >/dev/null; }
 # saw ADDR [PORT]: a listener there was reached since the mark. wire ADDR [PORT]: a packet went there.
-saw() { arrived '(.event=="accept" or .event=="datagram") and (.local|split(" ")|.[1]==$a and ($p=="" or .[2]==$p))' "$@"; }
-wire() { PLACE=net arrived '.event=="packet" and .way=="in" and .dst==$a and ($p=="" or (.dport|tostring)==$p)' "$@"; }
+saw() { since | grep -qE "\"event\":\"(accept|datagram)\",\"local\":\"[a-z]+ $1 ${2:-[0-9]+}\""; }
+wire() { since net | grep -qE "\"way\":\"in\",.*\"dst\":\"$1\",.*\"dport\":${2:-}"; }
 
 nothing_reached() {
 	fence
@@ -147,31 +142,41 @@ profile() {
 	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}${MEMBERS:+,$MEMBERS}}" >"$WORLD/profile.json"
 }
 
-# cordon COMMAND...: `netcordon run` in this world, under $WORLD/profile.json; the evidence is $EVIDENCE. RUN_OPTIONS: more options.
+# cordon COMMAND...: `netcordon run` in this world, under $WORLD/profile.json; the evidence of the last one is $WORLD/evidence. RUN_OPTIONS: more
+# options.
 cordon() {
-	EVIDENCE=$WORLD/evidence-$BATS_TEST_NUMBER-$RANDOM$RANDOM
+	rm -rf "$WORLD/evidence"
 	# shellcheck disable=SC2086
-	timeout -k 5 "${LIMIT:-60}" "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$EVIDENCE" \
+	timeout -k 5 "${LIMIT:-60}" "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/evidence" \
 		--key "$WORLD/key.pem" ${RUN_OPTIONS-} -- "$@"
 }
 
-# event JQ: some event of the last cordon's evidence answers to the filter
+# event JQ: some event answers to the filter, in the evidence of the last cordon or, with EVIDENCE=attached, of what is attached, which writes its events
+# in its own time
 event() {
-	jq -e -s "any(.[]; $1)" "$EVIDENCE/events.jsonl" >/dev/null || {
-		echo "no event with $1 in:" >&2
-		cat "$EVIDENCE/events.jsonl" >&2
-		return 1
-	}
+	local log=$WORLD/${EVIDENCE-evidence}/events.jsonl i
+	for ((i = 0; i < 30; i++)); do
+		jq -e -s "any(.[]; $1)" "$log" >/dev/null && return
+		[ "${EVIDENCE-}" = attached ] || break
+		sleep 0.1
+	done
+	echo "no event with $1 in:" >&2
+	tail -n 20 "$log" >&2
+	return 1
 }
 
-refusal() { event ".decision==\"deny\" and .reason==\"$1\""; }
+refusal() {
+	[ "${EVIDENCE-}" != attached ] || { event ".decision==\"deny\" and .reason==\"$1\""; return; }
+	grep -qE "\"decision\":\"deny\",.*\"reason\":\"$1\"" "$WORLD/evidence/events.jsonl" || event ".reason==\"$1\" and .decision==\"deny\""
+}
 
 # try COMMAND...: runs it; its JSON line is in $line, the exit status in $status
 try() {
 	local output
 	status=0
 	output=$("$@" 2>"$WORLD/stderr") || status=$?
-	line=$(grep '^{"verb"' <<<"$output" | tail -n 1)
+	line=
+	while IFS= read -r output_line; do [[ $output_line != '{"verb"'* ]] || line=$output_line; done <<<"$output"
 	[ -n "$line" ] || { echo "no report from: $* (status $status)" >&2; printf '%s\n' "$output" >&2; cat "$WORLD/stderr" >&2; return 1; }
 }
 
@@ -179,12 +184,13 @@ try() {
 through() { [ "$status" -eq 0 ] || { echo "did not get through: $line" >&2; cat "$WORLD/stderr" >&2; return 1; }; }
 refused() {
 	[ "$status" -ne 0 ] || { echo "got through: $line" >&2; return 1; }
-	[ -z "${1-}" ] || [ "$(jq -r .errno <<<"$line")" = "$1" ] || { echo "errno is not $1: $line" >&2; return 1; }
-	[ -z "${2-}" ] || [ "$(jq -r .call <<<"$line")" = "$2" ] || { echo "call is not $2: $line" >&2; return 1; }
+	[[ -z "${1-}" || $line == *"\"errno\":\"$1\""* ]] || { echo "errno is not $1: $line" >&2; return 1; }
+	[[ -z "${2-}" || $line == *"\"call\":\"$2\""* ]] || { echo "call is not $2: $line" >&2; return 1; }
 }
 
-attempt() { in_wl timeout 30 "$tools/attempt" "$@"; }                                                     # root, no cordon
-attempt_user() { in_wl timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/attempt" "$@"; } # an ordinary user, no cordon
+# Without a cordon, as root and as an ordinary user. The client ends by itself, whatever happens to it.
+attempt() { in_wl "$tools/attempt" "$@"; }
+attempt_user() { in_wl setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/attempt" "$@"; }
 
 # ---- a sealed cgroup that somebody else fills: root with every capability, so that nothing but the kernel's programs decides -------------------------
 
@@ -218,8 +224,9 @@ as() {
 	case $who in
 	user) try cordon "$tools/attempt" "$@" ;;
 	root) try cordon "$tools/attempt" -U "$@" ;;
-	attached) EVIDENCE=$WORLD/attached try attached "$tools/attempt" "$@" && EVIDENCE=$WORLD/attached ;;
+	attached) try attached "$tools/attempt" "$@" ;;
 	esac
+	case $who in attached) EVIDENCE=attached ;; *) EVIDENCE=evidence ;; esac
 }
 
 # closed REASON ERRNO "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; behind it, whoever tries, it is refused
@@ -240,7 +247,7 @@ closed() {
 		refused "$errno" || { echo "(as $who)" >&2; return 1; }
 		# shellcheck disable=SC2086
 		nothing_reached $to || { echo "(as $who: $line)" >&2; return 1; }
-		[ "$reason" = - ] || eventually 30 "refusal $reason 2>/dev/null" || { refusal "$reason"; echo "(as $who)" >&2; return 1; }
+		[ "$reason" = - ] || refusal "$reason" || { echo "(as $who: $line)" >&2; return 1; }
 	done
 }
 

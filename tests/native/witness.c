@@ -6,8 +6,8 @@
  *
  * Every arrival is one JSON line in LOG: {"time", "event", ...}. A pass of the loop asks which sockets are ready, reads every capture dry, then takes
  * one thing from each socket that was ready, and writes the pass out at once. So when a datagram stands in the log, every packet and connection that
- * reached this stack before it stands there too. A test that asserts "nothing arrived" sends such a datagram last (the fence) and waits for its line,
- * instead of sleeping.
+ * reached this stack before it stands there too, and the datagram's answer leaves after the writing. A test that asserts "nothing arrived" sends
+ * such a datagram last (the fence) and waits for its answer, instead of sleeping.
  *
  * TCP peers and datagrams are answered with one line. {"event":"ready"} is the first line. It runs until SIGTERM or until its parent dies.
  */
@@ -45,6 +45,9 @@ struct thing {
 	enum kind kind;
 	int fd;
 	char name[160]; /* "tcp 93.184.216.34 443", as given */
+	struct sockaddr_storage from; /* DATAGRAM: whom to answer when the pass is over */
+	socklen_t from_size;
+	bool owes_answer;
 };
 
 static struct thing things[THINGS_MAX];
@@ -269,21 +272,31 @@ static void take_peer(const struct thing *thing)
 	add(STREAM, fd, thing->name);
 }
 
-/* One datagram a pass: what is read here was there when the pass began, and so was everything that came before it. */
-static void take_datagram(const struct thing *thing)
+/* One datagram a pass: what is read here was there when the pass began, and so was everything that came before it. The answer has to wait. */
+static void take_datagram(struct thing *thing)
 {
-	struct sockaddr_storage from = { 0 };
-	socklen_t size = sizeof(from);
 	char block[65536], peer[80], text[64];
-	ssize_t got = recvfrom(thing->fd, block, sizeof(block), 0, (void *)&from, &size);
+	ssize_t got;
 
+	thing->from = (struct sockaddr_storage){ 0 };
+	thing->from_size = sizeof(thing->from);
+	got = recvfrom(thing->fd, block, sizeof(block), 0, (void *)&thing->from, &thing->from_size);
 	if (got < 0)
 		return;
-	peer_text(&from, peer);
+	peer_text(&thing->from, peer);
 	plain(block, got, text);
 	note("\"event\":\"datagram\",\"local\":\"%s\",\"peer\":\"%s\",\"bytes\":%zd,\"text\":\"%s\"", thing->name, peer, got, text);
-	if (from.ss_family == AF_INET || from.ss_family == AF_INET6)
-		sendto(thing->fd, ANSWER, strlen(ANSWER), 0, (void *)&from, size);
+	thing->owes_answer = thing->from.ss_family == AF_INET || thing->from.ss_family == AF_INET6;
+}
+
+/* After the pass has been written out: who has its answer can read in the log what was there before it. */
+static void answer_datagrams(size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (things[i].owes_answer)
+			sendto(things[i].fd, ANSWER, strlen(ANSWER), 0, (void *)&things[i].from, things[i].from_size);
+		things[i].owes_answer = false;
+	}
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------------------------- */
@@ -323,6 +336,7 @@ static void pass(void)
 			take_datagram(&things[i]);
 	}
 	fflush(record);
+	answer_datagrams(count);
 	forget_closed();
 }
 

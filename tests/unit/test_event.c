@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "address.h"
 #include "evidence_fixture.h"
+#include "seen_json.h"
 
 static void set_address(union nc_address *address, const char *text)
 {
@@ -195,6 +196,37 @@ static void without_destination(void **state)
 	is(record, "reason", "option_refused");
 }
 
+/* How often: with the destination where there is one, with the detail where there is none. */
+static void repeats(void **state)
+{
+	const struct nc_seen_value value = { .count = 9007199254740993u, .first_ns = 1, .last_ns = UINT64_MAX };
+	struct nc_seen_key key_ = { .port_be = htons(443), .protocol = IPPROTO_TCP, .reason = NC_REASON_DESTINATION_NOT_LISTED, .authority = NC_AUTHORITY_PLANE };
+
+	(void)state;
+	set_address(&key_.destination, "10.0.0.5");
+	NC_JSON json_t *with = nc_seen_json(&key_, &value);
+	is(with, "kind", "repeats");
+	is(with, "destination", "10.0.0.5");
+	is(with, "count", "9007199254740993");
+	is(with, "last_ns", "18446744073709551615");
+	is(with, "authority", "plane");
+	assert_int_equal(json_integer_value(json_object_get(with, "port")), 443);
+	assert_null(json_object_get(with, "detail"));
+
+	set_address(&key_.destination, "::");
+	key_.destination.words_be[0] = 41u << 16 | 57;
+	key_.port_be = 0;
+	key_.reason = NC_REASON_OPTION_REFUSED;
+	NC_JSON json_t *without = nc_seen_json(&key_, &value);
+	is(without, "reason", "option_refused");
+	assert_null(json_object_get(without, "destination"));
+	assert_null(json_object_get(without, "port"));
+	assert_int_equal(json_integer_value(json_object_get(without, "detail")), 41 << 16 | 57);
+	key_.reason = NC_REASON_MODE_NONE; /* an address like that can be asked for, too */
+	NC_JSON json_t *asked = nc_seen_json(&key_, &value);
+	assert_non_null(json_object_get(asked, "destination"));
+}
+
 /* A name without its NUL is sixteen bytes, not more. */
 static void full_name(void **state)
 {
@@ -222,7 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(named), cmocka_unit_test(sixty_four_bits), cmocka_unit_test(addresses), cmocka_unit_test(codes),
-		cmocka_unit_test(forged_text), cmocka_unit_test(without_destination), cmocka_unit_test(full_name), cmocka_unit_test(counters),
+		cmocka_unit_test(forged_text), cmocka_unit_test(without_destination), cmocka_unit_test(repeats), cmocka_unit_test(full_name), cmocka_unit_test(counters),
 	};
 
 	if (sodium_init() < 0)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sodium.h>
 #include <cmocka.h>
+#define FIXTURE_IN_MEMORY
 #include "evidence_fixture.h"
 
 static const char *const files[] = { "launch.json", "launch.json.sig", "events.jsonl", "checkpoint.json", "checkpoint.json.sig", "closing.json", "closing.json.sig" };

@@ -318,7 +318,7 @@ static void sign_raw(const char *text, size_t length, char *ret_signature, size_
 	size_t message_length;
 
 	assert_int_equal(nc_statement_message(NC_DOMAIN_LAUNCH, text, length, &message, &message_length, &error), 0);
-	nc_key_sign(key, message, message_length, bytes);
+	assert_int_equal(nc_key_sign(key, message, message_length, bytes, &error), 0);
 	free(message);
 	nc_key_id(&public, id);
 	sodium_bin2base64(base64, sizeof(base64), bytes, sizeof(bytes), sodium_base64_VARIANT_ORIGINAL);

@@ -5,8 +5,8 @@
 static void world_print(const struct world *w, char text[256])
 {
 	snprintf(text, 256, "%s port %u protocol %u mode %u authority %u flags %u home %u canary %u settings %u listed %d granted %d",
-		 destinations[w->destination].text, w->port, w->protocol, w->mode, w->authority, w->flags, w->home, w->canary, w->with_settings, w->listed,
-		 w->granted);
+		 destinations[w->destination].text, w->port, w->protocol, w->mode, w->authority, w->flags, w->home, w->canary, w->with_settings,
+		 w->listed, w->granted);
 }
 
 /* Lines 4 to 11. */
@@ -23,9 +23,9 @@ static void test_destination_worlds(void **state)
 		__u8 reason = order[lowest(reasons_of(&w))];
 		/* the class is asked for from line 7 on */
 		__u8 class = reason == NC_REASON_MODE_NONE || reason == NC_REASON_PORT_ZERO || reason == NC_REASON_RESOLVER ||
-					     reason == NC_REASON_INTERNAL_ERROR || reason == NC_REASON_HOST_FLOOR ?
-				     0 :
-				     destinations[w.destination].class;
+					     reason == NC_REASON_INTERNAL_ERROR || reason == NC_REASON_HOST_FLOOR
+				     ? 0
+				     : destinations[w.destination].class;
 
 		world_build(&w, &slot, &flow);
 		nc_decide_destination(&slot, &flow, &verdict);
@@ -104,7 +104,8 @@ static void test_unknown_modes(void **state)
 	policy_count = 0;
 	grant_present = 0;
 	for (unsigned int mode = 0; mode < 256; mode++) {
-		struct nc_slot slot = {.generation = GENERATION, .revision = REVISION, .mode = (__u8)mode, .authority = NC_AUTHORITY_WORKLOAD, .flags = 0xff};
+		struct nc_slot slot = {
+			.generation = GENERATION, .revision = REVISION, .mode = (__u8)mode, .authority = NC_AUTHORITY_WORKLOAD, .flags = 0xff};
 		struct nc_verdict verdict = {0};
 
 		nc_decide_destination(&slot, &flow, &verdict);
@@ -187,10 +188,14 @@ static void test_unrestricted(void **state)
 		const char *text;
 		__u8 flags, reason;
 	} rows[] = {
-		{"169.254.169.254", 0, NC_REASON_HOST_FLOOR},	  {"169.254.169.254", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_HOST_FLOOR},
-		{"8.8.8.8", 0, NC_REASON_MODE_UNRESTRICTED},	  {"10.0.0.5", 0, NC_REASON_ADDRESS_NOT_PUBLIC},
-		{"10.0.0.5", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_MODE_UNRESTRICTED}, {"127.0.0.1", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC},
-		{"0.0.0.0", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC}, {"2002:a9fe:a9fe::1", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC},
+		{"169.254.169.254", 0, NC_REASON_HOST_FLOOR},
+		{"169.254.169.254", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_HOST_FLOOR},
+		{"8.8.8.8", 0, NC_REASON_MODE_UNRESTRICTED},
+		{"10.0.0.5", 0, NC_REASON_ADDRESS_NOT_PUBLIC},
+		{"10.0.0.5", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_MODE_UNRESTRICTED},
+		{"127.0.0.1", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC},
+		{"0.0.0.0", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC},
+		{"2002:a9fe:a9fe::1", NC_SLOT_NON_PUBLIC_OPEN, NC_REASON_ADDRESS_NOT_PUBLIC},
 	};
 
 	(void)state;
@@ -198,7 +203,8 @@ static void test_unrestricted(void **state)
 	policy_count = 0;
 	grant_present = 0;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct nc_slot slot = {.generation = GENERATION, .revision = REVISION, .mode = NC_MODE_UNRESTRICTED, .authority = NC_AUTHORITY_WORKLOAD};
+		struct nc_slot slot = {
+			.generation = GENERATION, .revision = REVISION, .mode = NC_MODE_UNRESTRICTED, .authority = NC_AUTHORITY_WORKLOAD};
 		struct nc_flow flow = {.destination = address_of(rows[i].text), .port_be = htons(80), .protocol = IPPROTO_TCP, .home_netns = 1};
 		struct nc_verdict verdict = {0};
 
@@ -229,7 +235,8 @@ static void test_configured_nat64(void **state)
 	world_settings.nat64_count = 1;
 	world_settings.nat64[0] = (struct nc_nat64_prefix){.prefix = address_of("2600:64::"), .length = 96};
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct nc_slot slot = {.generation = GENERATION, .revision = REVISION, .mode = NC_MODE_UNRESTRICTED, .authority = NC_AUTHORITY_WORKLOAD};
+		struct nc_slot slot = {
+			.generation = GENERATION, .revision = REVISION, .mode = NC_MODE_UNRESTRICTED, .authority = NC_AUTHORITY_WORKLOAD};
 		struct nc_flow flow = {.destination = address_of(rows[i].text), .port_be = htons(80), .protocol = IPPROTO_TCP, .home_netns = 1};
 		struct nc_verdict verdict = {0};
 
@@ -261,7 +268,8 @@ static void test_every_pair_was_seen(void **state)
 			impossible |= first == NC_REASON_RESOLVER && (second == NC_REASON_MODE_UNRESTRICTED || second == NC_REASON_LITERAL_LISTED);
 			impossible |= first == NC_REASON_MODE_UNRESTRICTED && second == NC_REASON_LITERAL_LISTED;
 			if (!impossible != !!(pairs_seen[a] & 1ull << b))
-				fail_msg("reasons %u and %u: %s", first, second, impossible ? "held together, which was thought impossible" : "never met");
+				fail_msg("reasons %u and %u: %s", first, second,
+					 impossible ? "held together, which was thought impossible" : "never met");
 		}
 	}
 }
@@ -269,8 +277,8 @@ static void test_every_pair_was_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_destination_worlds), cmocka_unit_test(test_socket_worlds), cmocka_unit_test(test_cleared_records),
-		cmocka_unit_test(test_unknown_modes),	   cmocka_unit_test(test_one_bit),	 cmocka_unit_test(test_still_listed),
+		cmocka_unit_test(test_destination_worlds), cmocka_unit_test(test_socket_worlds),    cmocka_unit_test(test_cleared_records),
+		cmocka_unit_test(test_unknown_modes),	   cmocka_unit_test(test_one_bit),	    cmocka_unit_test(test_still_listed),
 		cmocka_unit_test(test_unrestricted),	   cmocka_unit_test(test_configured_nat64), cmocka_unit_test(test_every_pair_was_seen),
 	};
 

@@ -14,9 +14,15 @@ static const struct {
 	int bit;
 	const char *name;
 } destination_checks[] = {
-	{NC_CHECK_BIT_MODE_NONE, "mode_none"}, {NC_CHECK_BIT_RESOLVER, "resolver"},	    {NC_CHECK_BIT_FLOOR, "floor"},
-	{NC_CHECK_BIT_PUBLIC, "public"},       {NC_CHECK_BIT_LISTED, "listed"},	    {NC_CHECK_BIT_PORT, "port"},
-	{NC_CHECK_BIT_SEPARATE, "separate"},   {NC_CHECK_BIT_GRANT_POLICY, "grant_policy"}, {NC_CHECK_BIT_GRANT_EXPIRY, "grant_expiry"},
+	{NC_CHECK_BIT_MODE_NONE, "mode_none"},
+	{NC_CHECK_BIT_RESOLVER, "resolver"},
+	{NC_CHECK_BIT_FLOOR, "floor"},
+	{NC_CHECK_BIT_PUBLIC, "public"},
+	{NC_CHECK_BIT_LISTED, "listed"},
+	{NC_CHECK_BIT_PORT, "port"},
+	{NC_CHECK_BIT_SEPARATE, "separate"},
+	{NC_CHECK_BIT_GRANT_POLICY, "grant_policy"},
+	{NC_CHECK_BIT_GRANT_EXPIRY, "grant_expiry"},
 };
 
 /* Worlds that the oracle refuses or redirects and the verdict allows. */

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * grants.c - addresses that a listed name holds for a time
+ *
+ * Two kinds of entry in the map: {address, name} says that the name holds the address, until when; the witness {address, port, protocol} names one live
+ * owner, so that connect needs one look. The book here holds {address, name, ports, expiry} for every grant of the claim; the witness is always the owner
+ * that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
+ *
+ * New entries are written before anything is answered to the workload; if the map is full half way, what was new is taken back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include "inside.h"
+
+#define BOOK_STEP 64
+#define SECOND 1000000000ull
+
+struct grant {
+	union nc_address address;
+	uint32_t name_id;
+	uint64_t expires_ns;
+};
+
+/* The ports that the policy lists for a name: the same for all of its grants. */
+struct name_ports {
+	uint32_t name_id;
+	uint32_t count;
+	struct nc_grant_port *ports;
+};
+
+struct nc_grant_book {
+	struct grant *grants;
+	size_t count, room;
+	struct name_ports *names;
+	size_t name_count;
+};
+
+void nc_grant_book_free(struct nc_grant_book *book)
+{
+	if (!book)
+		return;
+	for (size_t i = 0; i < book->name_count; i++)
+		free(book->names[i].ports);
+	free(book->names);
+	free(book->grants);
+	free(book);
+}
+
+static struct nc_grant_key witness_key(const struct nc_claim *claim, const union nc_address *address, const struct nc_grant_port *port)
+{
+	struct nc_grant_key key = {
+		.generation = claim->record.generation,
+		.address = *address,
+		.port_be = port->port_be,
+		.protocol = port->protocol,
+		.kind = NC_GRANT_WITNESS,
+	};
+
+	return key;
+}
+
+static struct nc_grant_key name_key(const struct nc_claim *claim, const union nc_address *address, uint32_t name_id)
+{
+	struct nc_grant_key key = {
+		.generation = claim->record.generation,
+		.address = *address,
+		.name_id = name_id,
+		.kind = NC_GRANT_NAME,
+	};
+
+	return key;
+}
+
+/* ---- the book -------------------------------------------------------------------------------------------------------------------------------- */
+
+static struct name_ports *find_name(struct nc_grant_book *book, uint32_t name_id)
+{
+	for (size_t i = 0; i < book->name_count; i++)
+		if (book->names[i].name_id == name_id)
+			return &book->names[i];
+	return NULL;
+}
+
+static struct grant *find_grant(struct nc_grant_book *book, const union nc_address *address, uint32_t name_id)
+{
+	for (size_t i = 0; i < book->count; i++)
+		if (book->grants[i].name_id == name_id && !memcmp(&book->grants[i].address, address, sizeof(*address)))
+			return &book->grants[i];
+	return NULL;
+}
+
+static int set_ports(struct nc_grant_book *book, uint32_t name_id, const struct nc_grant_port *ports, size_t count)
+{
+	struct name_ports *name = find_name(book, name_id);
+	struct nc_grant_port *copy = malloc(count * sizeof(*copy) + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	if (count)
+		memcpy(copy, ports, count * sizeof(*copy));
+	if (!name) {
+		struct name_ports *names = reallocarray(book->names, book->name_count + 1, sizeof(*names));
+
+		if (!names) {
+			free(copy);
+			return -ENOMEM;
+		}
+		book->names = names;
+		name = &names[book->name_count++];
+		*name = (struct name_ports){.name_id = name_id};
+	}
+	free(name->ports);
+	name->ports = copy;
+	name->count = (uint32_t)count;
+	return 0;
+}
+
+static int make_room(struct nc_grant_book *book, size_t more)
+{
+	size_t room = book->count + more + BOOK_STEP;
+	struct grant *grants;
+
+	if (book->count + more <= book->room)
+		return 0;
+	grants = reallocarray(book->grants, room, sizeof(*grants));
+	if (!grants)
+		return -ENOMEM;
+	book->grants = grants;
+	book->room = room;
+	return 0;
+}
+
+static bool lists(const struct name_ports *name, const struct nc_grant_port *port)
+{
+	for (uint32_t i = 0; i < name->count; i++)
+		if (name->ports[i].port_be == port->port_be && name->ports[i].protocol == port->protocol)
+			return true;
+	return false;
+}
+
+/* The owner of {address, port, protocol} that lives longest, other than `except` (0: none). NULL: nobody. */
+static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port, uint32_t except)
+{
+	const struct grant *best = NULL;
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct grant *grant = &book->grants[i];
+		const struct name_ports *name;
+
+		if (grant->name_id == except || memcmp(&grant->address, address, sizeof(*address)) || (best && grant->expires_ns <= best->expires_ns))
+			continue;
+		name = find_name(book, grant->name_id);
+		if (name && lists(name, port))
+			best = grant;
+	}
+	return best;
+}
+
+/* ---- the map --------------------------------------------------------------------------------------------------------------------------------- */
+
+static int put(int map_fd, const struct nc_grant_key *key, uint32_t name_id, uint64_t expires_ns)
+{
+	struct nc_grant_value value = {.expires_ns = expires_ns, .name_id = name_id};
+
+	return bpf_map_update_elem(map_fd, key, &value, BPF_ANY);
+}
+
+/* Takes the grant's entries away, or hands its witnesses to the next owner. */
+static void remove_entries(struct nc_claim *claim, int map_fd, const struct grant *grant)
+{
+	const struct name_ports *name = find_name(claim->grants, grant->name_id);
+	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
+
+	bpf_map_delete_elem(map_fd, &key);
+	for (uint32_t i = 0; name && i < name->count; i++) {
+		const struct grant *next = longest_owner(claim->grants, &grant->address, &name->ports[i], grant->name_id);
+
+		key = witness_key(claim, &grant->address, &name->ports[i]);
+		if (next)
+			put(map_fd, &key, next->name_id, next->expires_ns); /* the entry exists: an exchange needs no room */
+		else
+			bpf_map_delete_elem(map_fd, &key);
+	}
+}
+
+static void drop_grant(struct nc_claim *claim, int map_fd, size_t index)
+{
+	struct nc_grant_book *book = claim->grants;
+
+	remove_entries(claim, map_fd, &book->grants[index]);
+	book->grants[index] = book->grants[--book->count];
+}
+
+static void drop_expired(struct nc_claim *claim, int map_fd)
+{
+	uint64_t now = nc_boot_ns();
+
+	for (size_t i = claim->grants->count; i-- > 0;)
+		if (claim->grants->grants[i].expires_ns <= now)
+			drop_grant(claim, map_fd, i);
+}
+
+static int write_entries(struct nc_claim *claim, int map_fd, const struct grant *grant)
+{
+	const struct name_ports *name = find_name(claim->grants, grant->name_id);
+	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
+	int r = put(map_fd, &key, grant->name_id, grant->expires_ns);
+
+	for (uint32_t i = 0; r == 0 && i < name->count; i++) {
+		const struct grant *owner = longest_owner(claim->grants, &grant->address, &name->ports[i], 0);
+
+		key = witness_key(claim, &grant->address, &name->ports[i]);
+		r = put(map_fd, &key, owner->name_id, owner->expires_ns);
+	}
+	return r;
+}
+
+static int grant_one(struct nc_claim *claim, int map_fd, uint32_t name_id, const union nc_address *address, uint64_t expires_ns)
+{
+	struct nc_grant_book *book = claim->grants;
+	struct grant *grant = find_grant(book, address, name_id);
+	bool fresh = !grant;
+	int r;
+
+	if (!fresh && grant->expires_ns >= expires_ns)
+		return 0;
+	if (fresh) {
+		grant = &book->grants[book->count++];
+		*grant = (struct grant){.address = *address, .name_id = name_id};
+	}
+	grant->expires_ns = expires_ns;
+	r = write_entries(claim, map_fd, grant);
+	if (r && fresh)
+		drop_grant(claim, map_fd, (size_t)(grant - book->grants));
+	return r;
+}
+
+/* ---- the door -------------------------------------------------------------------------------------------------------------------------------- */
+
+static int open_book(struct nc_claim *claim, int *ret_map_fd, struct nc_error *reterr)
+{
+	if (!claim->owner)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EPERM, "only the owner changes an instance");
+	if (!claim->grants)
+		claim->grants = calloc(1, sizeof(*claim->grants));
+	if (!claim->grants)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for grants");
+	return nc_host_map(claim->host, NC_MAP_GRANTS, ret_map_fd, reterr);
+}
+
+int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
+		   size_t port_count, uint32_t lifetime, struct nc_error *reterr)
+{
+	uint64_t expires_ns = nc_boot_ns() + lifetime * SECOND;
+	size_t before;
+	int map_fd;
+	int r = open_book(claim, &map_fd, reterr);
+
+	if (r < 0)
+		return r;
+	drop_expired(claim, map_fd);
+	if (set_ports(claim->grants, name_id, ports, port_count) < 0 || make_room(claim->grants, count) < 0)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for grants");
+	before = claim->grants->count;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = grant_one(claim, map_fd, name_id, &addresses[i], expires_ns);
+	if (r == 0)
+		return 0;
+	while (claim->grants->count > before)
+		drop_grant(claim, map_fd, claim->grants->count - 1);
+	if (r == -E2BIG || r == -ENOSPC || r == -ENOMEM)
+		return nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map of grants is full");
+	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
+}
+
+int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr)
+{
+	int map_fd;
+	int r = open_book(claim, &map_fd, reterr);
+
+	if (r < 0)
+		return r;
+	for (size_t i = claim->grants->count; i-- > 0;)
+		if (claim->grants->grants[i].name_id == name_id)
+			drop_grant(claim, map_fd, i);
+	return 0;
+}
+
+int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr)
+{
+	struct nc_resolver_mark mark = {.generation = claim->record.generation};
+	int map_fd;
+	int r = nc_host_map(claim->host, NC_MAP_RESOLVERS, &map_fd, reterr);
+
+	if (r < 0)
+		return r;
+	r = bpf_map_update_elem(map_fd, &socket_fd, &mark, BPF_ANY);
+	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "mark the resolver's socket") : 0;
+}

@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"netcordon.checkpoint.v1","key_id":"21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9","signature":"CNkBLe4m1heSklJcwjFahC8VxumWiUZL/yZ8Dmu3TtWCGbfhSEV43Jx8DR9cQBlvntNja+oo+9+wx9TXLEIYAw=="}

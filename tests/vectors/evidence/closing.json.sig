@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"netcordon.closing.v1","key_id":"21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9","signature":"FQ15hkcY79Anzygn6abPDMqJmg7VHtGWch0X94xIthnaX/xFrhcIp4H4w/Qx3cfKP0pl7D4nmqdis3YqGzYUBw=="}

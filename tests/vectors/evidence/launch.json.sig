@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"netcordon.launch.v1","key_id":"21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9","signature":"jr8jXzns+U2+97ySVN7f+3Aw8xkZ+N+DiqXekRDK2A8BHDkVH1qNVHdBEDJJPSj+aQn2v5oEvepoET+32TwQCA=="}

@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"netcordon.launch.v1","key_id":"21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9","signature":"9HvSOaYsHz9zN6ZcNydo9xwVzdbeOBlV09av7ghAxxgVtG06ocEyGVxIClaMLi/ifIOgffgkDKQ9FPds4tkLDw=="}

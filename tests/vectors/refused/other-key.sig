@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"checkfu.sandbox-egress-conformance.v1","key_id":"0000000000000000000000000000000000000000000000000000000000000000","signature":"9HvSOaYsHz9zN6ZcNydo9xwVzdbeOBlV09av7ghAxxgVtG06ocEyGVxIClaMLi/ifIOgffgkDKQ9FPds4tkLDw=="}
