@@ -159,5 +159,5 @@ int nc_conform_bundle_write(const char *folder, const struct nc_conformance *con
 				 (const struct nc_folder_file[]){{NC_BUNDLE_TRANSCRIPTS, transcripts.bytes, transcripts.length},
 								 {NC_BUNDLE_MATRIX, matrix.bytes, matrix.length},
 								 {NC_BUNDLE_STATEMENT, statement.bytes, statement.length}},
-				 3, NC_PUBLISH_NEW, reterr);
+				 3, reterr);
 }
