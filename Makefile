@@ -50,7 +50,8 @@ ATTEMPT   := $(wildcard tests/native/attempt*.c)
 TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-all: $B/netcordon ## build the program
+DRIVERS := none guard run
+all: $B/netcordon $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -86,6 +87,29 @@ $B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+$B/drivers/guard: $B/drivers/guard_proxy.o
+$B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(call archive,jansson) -o $@
+
+# The program that the matrix starts for its mutants: the same but for the object, whose checks can be switched off. Never installed.
+$B/mutant/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -c $< -o $@.full
+	$(Q)$(BPFTOOL) gen object $@ $@.full
+
+$B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
+
+$B/mutant/netcordon: $B/mutant/mutants/options.o $B/mutant/userspace/invocation.o $B/userspace/main.o $(filter-out $B/userspace/invocation.o,$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -144,7 +168,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS)
+tools-built: $(TOOLS) $B/mutant/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 

@@ -18,7 +18,7 @@
 
 #define NC_DNS_NAME_WIRE_MAX 255 /* RFC 1035 2.3.4 */
 #define NC_DNS_MESSAGE_MAX 65535 /* over TCP, RFC 1035 4.2.2 */
-#define NC_DNS_ADDRESSES_MAX 256 /* of one name and type; more are left out, and said to be */
+#define NC_DNS_ADDRESSES_MAX 240 /* of one name and type; more are left out, and said to be */
 #define NC_DNS_ALIASES_MAX 24	 /* steps of one alias chain */
 #define NC_DNS_UDP_PLAIN 512	 /* answer size without EDNS, RFC 1035 4.2.1 */
 #define NC_DNS_UDP_OFFERED 1232	 /* what is offered upstream and at most sent to a workload by UDP: below every MTU in use */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "address.h"
 #include "cleanup.h"
 
 #define ATTEMPT_MS 1500
@@ -298,6 +299,24 @@ void nc_lookup_stop(struct nc_lookup *lookup)
 }
 
 /* ---- where the servers come from -------------------------------------------------------------------------------------------------------------- */
+
+void nc_upstream_from_address(const union nc_address *address, struct nc_upstream *ret_upstream)
+{
+	struct nc_upstream made = {0};
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)&made.address;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)&made.address;
+
+	if (nc_address_is_ipv4(address)) {
+		*ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = address->words_be[3]};
+		made.length = sizeof(*ipv4);
+	} else {
+		ipv6->sin6_family = AF_INET6;
+		ipv6->sin6_port = htons(53);
+		memcpy(&ipv6->sin6_addr, address, sizeof(ipv6->sin6_addr));
+		made.length = sizeof(*ipv6);
+	}
+	*ret_upstream = made;
+}
 
 int nc_upstream_from_text(const char *text, struct nc_upstream *ret_upstream)
 {

@@ -45,6 +45,8 @@ void nc_lookup_stop(struct nc_lookup *lookup); /* frees; NULL is fine */
 
 /* Reads `nameserver` lines of a resolv.conf(5): at most NC_UPSTREAMS_MAX. -ENOENT when there is none. */
 int nc_upstreams_from_resolv_conf(const char *path, struct nc_upstreams *ret_upstreams);
+/* Port 53 of an address. */
+void nc_upstream_from_address(const union nc_address *address, struct nc_upstream *ret_upstream);
 /* "192.0.2.53", "192.0.2.53:5353", "[2001:db8::1]:53"; -EINVAL otherwise. */
 int nc_upstream_from_text(const char *text, struct nc_upstream *ret_upstream);
 

@@ -2,9 +2,10 @@
 /*
  * edge.h - the process that stands between a workload and everything else on its behalf
  *
- * It is this binary, executed anew under a hidden command, with a user id of its own, an empty environment, no capability, not dumpable, and two descriptors:
- * the instance's event ring and one end of a socket pair to the supervisor. It parses what a workload caused, so it holds nothing that is worth having. The
- * resolver will live here too.
+ * It is this binary, executed anew under a hidden command, with a user id of its own, an empty environment, no capability, not dumpable, and few descriptors:
+ * the instance's event ring, one end of a socket pair to the supervisor, and, when the policy lists names, the resolver's sockets inside the workload's network
+ * namespace and a sealed memory file with the names. It parses what a workload and a name server sent, so it holds nothing that is worth having, and a grant is
+ * the supervisor's to install, who looks up by himself what it may open.
  *
  * Messages on the pair (SOCK_SEQPACKET, so that each arrives whole): struct nc_edge_message, cut after `count` events.
  */
@@ -16,6 +17,7 @@
 #include <sys/types.h>
 #include "error.h"
 #include "netcordon_abi.h"
+#include "names.h"
 
 #define NC_EDGE_BATCH 31
 
@@ -25,6 +27,29 @@ enum nc_edge_kind {
 	NC_EDGE_FLUSH,	   /* supervisor: hand over all that the ring holds now, then answer FLUSHED */
 	NC_EDGE_FLUSHED,   /* edge */
 	NC_EDGE_FAILED,	   /* edge: `status`, and it ends */
+	NC_EDGE_GRANT,	   /* edge: may these addresses be reached for this name? It waits for the answer before it answers the workload */
+	NC_EDGE_GRANTED,   /* supervisor: `status`, 0 when the grant is in force */
+	NC_EDGE_NAME,	   /* edge: something happened to a name */
+	NC_EDGE_NAMES_CUT, /* edge, before FLUSHED: `count` happenings were not told one by one */
+};
+
+#define NC_EDGE_GRANT_MAX NC_DNS_ADDRESSES_MAX /* addresses of one grant: more of one name are left out of the answer too */
+
+struct nc_edge_grant {
+	uint32_t name_id;
+	uint32_t lifetime; /* seconds */
+	union nc_address addresses[NC_EDGE_GRANT_MAX]; /* `count` of them are sent */
+};
+
+struct nc_edge_name {
+	uint32_t what; /* enum nc_resolver_happening */
+	uint32_t name_id;
+	uint32_t type;
+	uint32_t lifetime;
+	uint32_t addresses; /* how many were answered */
+	uint32_t has_address;
+	union nc_address address; /* the one that was left out */
+	struct nc_dns_name name;
 };
 
 struct nc_edge_message {
@@ -32,9 +57,22 @@ struct nc_edge_message {
 	uint32_t count;
 	int32_t status;
 	uint32_t reserved;
-	struct nc_event events[NC_EDGE_BATCH];
+	union {
+		struct nc_event events[NC_EDGE_BATCH];
+		struct nc_edge_grant grant;
+		struct nc_edge_name name;
+	};
 };
 #define NC_EDGE_HEAD (sizeof(uint32_t) * 4)
+
+/* Where the edge finds its descriptors. */
+enum { EDGE_RING = 3, EDGE_PAIR, EDGE_CONFIG, EDGE_SOCKETS, EDGE_FREE = EDGE_SOCKETS + 4 };
+
+/* What the resolver needs; NULL where the policy lists no name. The descriptors stay the caller's. */
+struct nc_edge_resolver {
+	int config_fd;
+	int sockets[4]; /* UDP4, UDP6, TCP4, TCP6; -1: none */
+};
 
 struct nc_edge {
 	pid_t pid; /* 0: none */
@@ -48,7 +86,9 @@ struct nc_edge {
 	}
 
 /* Starts the edge and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
-int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, struct nc_edge *ret_edge, struct nc_error *reterr);
+int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver *resolver, struct nc_edge *ret_edge,
+		  struct nc_error *reterr);
+int nc_edge_granted(struct nc_edge *edge, int status); /* the answer to a GRANT */
 /* Receives one message, never waits: 1, or 0 when there is none; -EPIPE when the edge is gone. */
 int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message);
 int nc_edge_flush(struct nc_edge *edge);

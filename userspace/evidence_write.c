@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -247,9 +248,14 @@ int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_e
 		return r;
 	own = json_pack("{s:I, s:I}", "count", (json_int_t)owned->sequence, "checkpoints", (json_int_t)owned->checkpoints);
 	r = make_statement(owned, NC_DOMAIN_CLOSING, own, closing, &statement, reterr);
-	if (r < 0)
-		return r;
-	return publish(owned, NC_EVIDENCE_CLOSING, NC_DOMAIN_CLOSING, statement, reterr);
+	if (r == 0)
+		r = publish(owned, NC_EVIDENCE_CLOSING, NC_DOMAIN_CLOSING, statement, reterr);
+	if (r < 0) {
+		/* Whoever is told of an error must not find a folder that calls itself complete. */
+		unlinkat(owned->folder_fd, NC_EVIDENCE_CLOSING, 0);
+		unlinkat(owned->folder_fd, NC_EVIDENCE_CLOSING ".sig", 0);
+	}
+	return r;
 }
 
 void nc_evidence_abandon(struct nc_evidence *evidence)
@@ -309,51 +315,112 @@ static int sign_launch(struct nc_evidence *evidence, const json_t *launch, struc
 	return json_object_set_new(evidence->identity, "launch", json_string(digest)) < 0 ? no_memory(reterr) : 0;
 }
 
-static int sync_parent(const char *folder)
-{
-	NC_FREE char *copy = strdup(folder);
-	NC_CLOSE int parent = -1;
+/* Where the folder is made: beside the name that it will have, hidden, and in the same file system. */
+struct birthplace {
+	char *parent; /* "." where the path has no folder in it */
+	char *hidden; /* "PARENT/.NAME.XXXXXX", a name of its own */
+	int parent_fd;
+};
 
-	if (!copy)
-		return -ENOMEM;
-	parent = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return parent < 0 || fsync(parent) < 0 ? -errno : 0;
+static void cleanup_birthplace(struct birthplace *place)
+{
+	free(place->parent);
+	free(place->hidden);
+	if (place->parent_fd >= 0)
+		close(place->parent_fd);
+}
+
+static int make_hidden(const char *folder, struct birthplace *place, struct nc_error *reterr)
+{
+	NC_FREE char *first = strdup(folder), *second = strdup(folder);
+
+	place->parent = first ? strdup(dirname(first)) : NULL;
+	if (!place->parent || !second || asprintf(&place->hidden, "%s/.%s.XXXXXX", place->parent, basename(second)) < 0) {
+		place->hidden = NULL;
+		return no_memory(reterr);
+	}
+	place->parent_fd = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place->parent_fd < 0 || !mkdtemp(place->hidden)) {
+		nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make the evidence folder %s", folder);
+		free(place->hidden);
+		place->hidden = NULL;
+		return nc_error_hint(reterr, "its parent must exist and be writable");
+	}
+	return 0;
+}
+
+/* 0 or a negative errno, -EEXIST when anything stands there. */
+static int rename_new(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	/* A file system without this flag (NFS): an empty folder is made, which only one can do, and replaced. */
+	if (mkdir(to, 0700) < 0 || rename(from, to) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The folder appears whole: a program that dies on the way leaves none of this name. The bytes follow to the disk before anybody hears of it; a crash of
+ * the host in between may leave a folder that does not verify, of a launch that never was. */
+static int appear(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const int fds[NC_FOLDER_FILES_MAX], struct nc_error *reterr)
+{
+	NC_FREE char *name = strdup(folder);
+	int r;
+
+	if (!name)
+		return no_memory(reterr);
+	r = rename_new(place->hidden, folder);
+	if (r < 0) {
+		nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "make the evidence folder %s", folder);
+		return r == -EEXIST ? nc_error_hint(reterr, "name a new folder; evidence is never written twice") : r;
+	}
+	free(place->hidden);
+	place->hidden = NC_TAKE_PTR(name); /* what is to be removed after a failure */
+	r = nc_folder_sync(evidence->folder_fd, fds, 2, reterr);
+	if (r == 0 && fsync(place->parent_fd) < 0)
+		r = nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "bring %s to the disk", place->parent);
+	return r;
 }
 
 /* The log's name is made first, so that one sync of the folder covers it too. */
-static int fill_folder(struct nc_evidence *evidence, const char *folder, const struct nc_signed *launch, struct nc_error *reterr)
+static int fill_folder(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const struct nc_signed *launch, struct nc_error *reterr)
 {
-	int r;
+	const struct nc_folder_file files[] = { { NC_EVIDENCE_LAUNCH ".sig", launch->signature, launch->signature_length },
+						{ NC_EVIDENCE_LAUNCH, launch->text, launch->length } };
+	int fds[NC_FOLDER_FILES_MAX], r;
 
-	evidence->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	evidence->folder_fd = open(place->hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (evidence->folder_fd < 0)
-		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open %s", folder);
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open %s", place->hidden);
 	evidence->log_fd = openat(evidence->folder_fd, NC_EVIDENCE_LOG, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (evidence->log_fd < 0)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make %s/" NC_EVIDENCE_LOG, folder);
-	r = nc_folder_publish(evidence->folder_fd,
-			      (struct nc_folder_file[]){ { NC_EVIDENCE_LAUNCH ".sig", launch->signature, launch->signature_length },
-							 { NC_EVIDENCE_LAUNCH, launch->text, launch->length } },
-			      2, NC_PUBLISH_NEW, reterr);
-	if (r < 0)
-		return r;
-	r = sync_parent(folder);
-	return r < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "sync the folder that holds %s", folder) : 0;
+	r = nc_folder_fill(evidence->folder_fd, files, 2, fds, reterr);
+	if (r == 0)
+		r = appear(evidence, folder, place, fds, reterr);
+	for (size_t i = 0; i < NC_FOLDER_FILES_MAX; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return r;
 }
 
-static void remove_folder(const struct nc_evidence *evidence, const char *folder)
+static void remove_folder(const struct nc_evidence *evidence, const struct birthplace *place)
 {
 	static const char *const names[] = { NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG };
 
 	for (size_t i = 0; evidence->folder_fd >= 0 && i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(evidence->folder_fd, names[i], 0);
-	rmdir(folder);
+	if (place->hidden)
+		rmdir(place->hidden);
 }
 
 int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence,
 		      struct nc_error *reterr)
 {
 	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *evidence = malloc(sizeof(*evidence));
+	__attribute__((cleanup(cleanup_birthplace))) struct birthplace place = { .parent_fd = -1 };
 	struct nc_signed signed_launch = { 0 };
 	int r;
 
@@ -368,13 +435,12 @@ int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_
 	r = take_identity(launch, &evidence->identity, reterr);
 	if (r == 0)
 		r = sign_launch(evidence, launch, &signed_launch, reterr);
-	if (r == 0 && mkdir(folder, 0700) < 0) {
-		r = nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "make the evidence folder %s", folder);
-		nc_error_hint(reterr, r == -EEXIST ? "name a new folder; evidence is never written twice" : "its parent must exist and be writable");
-	} else if (r == 0) {
-		r = fill_folder(evidence, folder, &signed_launch, reterr);
+	if (r == 0)
+		r = make_hidden(folder, &place, reterr);
+	if (r == 0) {
+		r = fill_folder(evidence, folder, &place, &signed_launch, reterr);
 		if (r < 0)
-			remove_folder(evidence, folder);
+			remove_folder(evidence, &place);
 	}
 	nc_signed_free(&signed_launch);
 	if (r == 0)

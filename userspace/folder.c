@@ -10,13 +10,6 @@
 #include <unistd.h>
 #include "cleanup.h"
 
-#define PUBLISH_MAX 4 /* files at once */
-
-struct publication {
-	int fds[PUBLISH_MAX];
-	char temporary[PUBLISH_MAX][NC_FOLDER_NAME_MAX + sizeof(NC_FOLDER_TEMPORARY)];
-};
-
 static int write_all(int fd, const char *bytes, size_t length)
 {
 	while (length) {
@@ -34,7 +27,37 @@ static int write_all(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-/* Writes the temporaries and starts their way to the disk. */
+/* Makes one file and starts its way to the disk. */
+static int write_new(int folder_fd, const char *name, const struct nc_folder_file *file, int *ret_fd)
+{
+	int r;
+
+	*ret_fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*ret_fd < 0)
+		return -errno;
+	r = write_all(*ret_fd, file->bytes, file->length);
+	/* Only a beginning, so an error does not matter: fdatasync reports it, and where this is not implemented it does all the work. */
+	if (r == 0)
+		sync_file_range(*ret_fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	return r;
+}
+
+static int sync_bytes(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fdatasync(fds[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+/* ---- publish ---------------------------------------------------------------------------------------------------------------------------- */
+
+struct publication {
+	int fds[NC_FOLDER_FILES_MAX];
+	char temporary[NC_FOLDER_FILES_MAX][NC_FOLDER_NAME_MAX + sizeof(NC_FOLDER_TEMPORARY)]; /* "": not there, or no longer */
+	bool appeared; /* a name has been given */
+};
+
 static int write_beside(int folder_fd, const struct nc_folder_file *files, size_t count, struct publication *publication)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -44,23 +67,10 @@ static int write_beside(int folder_fd, const struct nc_folder_file *files, size_
 		snprintf(name, sizeof(publication->temporary[i]), NC_FOLDER_TEMPORARY, files[i].name);
 		if (unlinkat(folder_fd, name, 0) < 0 && errno != ENOENT) /* left by a crash */
 			return -errno;
-		publication->fds[i] = openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (publication->fds[i] < 0)
-			return -errno;
-		r = write_all(publication->fds[i], files[i].bytes, files[i].length);
+		r = write_new(folder_fd, name, &files[i], &publication->fds[i]);
 		if (r < 0)
 			return r;
-		/* Only a beginning, so an error does not matter: fdatasync reports it, and where this is not implemented it does all the work. */
-		sync_file_range(publication->fds[i], 0, 0, SYNC_FILE_RANGE_WRITE);
 	}
-	return 0;
-}
-
-static int sync_bytes(const struct publication *publication, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fdatasync(publication->fds[i]) < 0)
-			return -errno;
 	return 0;
 }
 
@@ -70,36 +80,65 @@ static int give_names(int folder_fd, const struct nc_folder_file *files, size_t 
 		if (renameat(folder_fd, publication->temporary[i], folder_fd, files[i].name) < 0)
 			return -errno;
 		publication->temporary[i][0] = '\0';
+		publication->appeared = true;
 	}
 	return 0;
 }
 
-int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, enum nc_publish_rule rule, struct nc_error *reterr)
+int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, struct nc_error *reterr)
 {
 	struct publication publication = { .fds = { -1, -1, -1, -1 } };
 	int r;
 
-	if (count > PUBLISH_MAX)
+	if (count > NC_FOLDER_FILES_MAX)
 		return nc_error_set(reterr, NC_E_SYSTEM, -E2BIG, "too many files to publish at once");
 	r = write_beside(folder_fd, files, count, &publication);
-	if (r == 0 && rule == NC_PUBLISH_OVER)
-		r = sync_bytes(&publication, count);
+	if (r == 0)
+		r = sync_bytes(publication.fds, count);
 	if (r == 0)
 		r = give_names(folder_fd, files, count, &publication);
-	if (r == 0 && rule == NC_PUBLISH_NEW)
-		r = sync_bytes(&publication, count);
 	if (r == 0 && fsync(folder_fd) < 0)
 		r = -errno;
 	for (size_t i = 0; i < count; i++) {
 		if (publication.fds[i] >= 0)
 			close(publication.fds[i]);
-		if (publication.temporary[i][0])
+		/* Once a part has its name, the rest is kept beside it: together they are whole, and a reader of checkpoints looks there. */
+		if (publication.temporary[i][0] && !publication.appeared)
 			unlinkat(folder_fd, publication.temporary[i], 0);
 	}
 	if (r < 0)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "write %s", files[0].name);
 	return 0;
 }
+
+/* ---- fill ------------------------------------------------------------------------------------------------------------------------------- */
+
+int nc_folder_fill(int folder_fd, const struct nc_folder_file *files, size_t count, int ret_fds[NC_FOLDER_FILES_MAX], struct nc_error *reterr)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < NC_FOLDER_FILES_MAX; i++)
+		ret_fds[i] = -1;
+	if (count > NC_FOLDER_FILES_MAX)
+		return nc_error_set(reterr, NC_E_SYSTEM, -E2BIG, "too many files to write at once");
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = write_new(folder_fd, files[i].name, &files[i], &ret_fds[i]);
+		if (r < 0)
+			nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "write %s", files[i].name);
+	}
+	return r;
+}
+
+int nc_folder_sync(int folder_fd, const int fds[NC_FOLDER_FILES_MAX], size_t count, struct nc_error *reterr)
+{
+	int r = sync_bytes(fds, count);
+
+	if (r == 0 && fsync(folder_fd) < 0)
+		r = -errno;
+	return r < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "bring the folder to the disk") : 0;
+}
+
+/* ---- read ------------------------------------------------------------------------------------------------------------------------------- */
 
 int nc_folder_read(int folder_fd, const char *name, size_t max, char **ret_text, size_t *ret_length, struct nc_error *reterr)
 {

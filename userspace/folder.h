@@ -2,15 +2,12 @@
 /*
  * folder.h - files in a folder: published whole or not at all, read with a bound
  *
- * A file is written beside, as ".NAME.tmp", and renamed. When is it durable, and in which order? Two rules:
+ *   publish   a file is written beside, as ".NAME.tmp", brought to the disk, and renamed: a reader after a crash of the program or of the host sees the
+ *             old or the new file, never a torn one
+ *   fill      for a folder that nobody knows of yet: files are written under their names, and the folder is what appears whole
  *
- *   NC_PUBLISH_OVER         every file's bytes are on the disk before the first name appears, and the names before the function returns: a reader
- *                           after a crash of the host sees the old or the new file, never a torn one
- *   NC_PUBLISH_NEW          for a folder that nobody has been told of yet: names and bytes become durable together, before the function returns. A
- *                           crash of the host before that may leave a torn file in a folder that proves nothing yet; it saves one journal commit
- *
- * In both, writing to the disk is started for all files before the first is waited for, so that a journalling file system commits once and the
- * later waits find their work done.
+ * Writing to the disk is started for all files before the first is waited for, so that a journalling file system commits once and the later waits find
+ * their work done.
  */
 #ifndef NC_FOLDER_H
 #define NC_FOLDER_H
@@ -27,10 +24,15 @@ struct nc_folder_file {
 	size_t length;
 };
 
-enum nc_publish_rule { NC_PUBLISH_OVER, NC_PUBLISH_NEW };
+#define NC_FOLDER_FILES_MAX 4 /* at once */
 
-/* Names appear in the order given, mode 0600. On failure the temporaries are gone; names that had already appeared stay. EVIDENCE_UNWRITABLE. */
-int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, enum nc_publish_rule rule, struct nc_error *reterr);
+/* Names appear in the order given, mode 0600, durable on return. EVIDENCE_UNWRITABLE: nothing has changed, or, when an error comes between
+ * the names, some are new and what is missing lies under its temporary name. */
+int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, struct nc_error *reterr);
+/* Writes the files, mode 0600, which must not exist. Nothing is durable before nc_folder_sync; ret_fds are the caller's, each -1 or open also on failure. */
+int nc_folder_fill(int folder_fd, const struct nc_folder_file *files, size_t count, int ret_fds[NC_FOLDER_FILES_MAX], struct nc_error *reterr);
+/* Waits until these files and the folder's names are on the disk. */
+int nc_folder_sync(int folder_fd, const int fds[NC_FOLDER_FILES_MAX], size_t count, struct nc_error *reterr);
 
 /* The whole of a regular file of at most `max` bytes, followed by a NUL that is not counted; symbolic links are not followed. The caller frees.
  * -ENOENT when there is none; EVIDENCE_INVALID for what is no such file. */

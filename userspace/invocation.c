@@ -27,6 +27,9 @@ void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_o
 		.nat64 = config->nat64,
 		.nat64_count = config->nat64_count,
 	};
+#ifdef NC_MUTANTS
+	nc_mutant_options(ret_options);
+#endif
 }
 
 static bool is_path(const char *profile)

@@ -51,6 +51,8 @@ struct nc_launch_options {
 	const char *cgroup;		    /* attach: path of the cgroup to seal */
 	enum nc_authority authority;	    /* exec: which; 0: plane */
 	char *const *command;		    /* NULL-terminated; run and exec */
+	const union nc_address *upstreams;  /* DNS servers, port 53, for listed names; none: those of /etc/resolv.conf */
+	size_t upstream_count;
 
 	int status_fd;	  /* JSON lines; -1: none */
 	int hold_fd;	  /* one byte: go; end of file: do not; -1: go at once */

@@ -140,8 +140,11 @@ static int check_arguments(const struct nc_launch *launch, struct nc_error *rete
 
 static int compile(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = nc_policy_compile(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], reterr);
+	struct nc_policy_names list = {0};
+	int r = nc_policy_compile_named(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], &list, reterr);
 
+	r = r < 0 ? r : nc_names_make(&list, &launch->images[0], &launch->names, reterr);
+	free(list.texts);
 	return r < 0 ? r : nc_policy_compile(launch->profile, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
 }
 
@@ -194,6 +197,7 @@ void nc_undo_profile(struct nc_launch *launch)
 	unblock_signals(launch);
 	json_decref(launch->binding);
 	launch->binding = NULL;
+	nc_names_free(&launch->names);
 	nc_image_free(&launch->images[0]);
 	nc_image_free(&launch->images[1]);
 	nc_profile_free(launch->profile);

@@ -108,7 +108,8 @@ static int start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, &launch->edge, reterr);
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
+			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -152,6 +153,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format off */
 	return choose_name(launch, reterr) ?:
 	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
+	       nc_launch_names_open(launch, reterr) ?:
 	       start_edge(launch, reterr) ?: /* gets ready while the rest goes on */
 	       take_identity(launch, reterr) ?:
 	       make_cgroups(launch, reterr) ?:
@@ -159,6 +161,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->effective, reterr) ?:
 	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
 	       seal_both(launch, reterr) ?:
+	       nc_launch_names_publish(launch, reterr) ?:
 	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
 	/* clang-format on */
 }
@@ -170,6 +173,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
 	nc_edge_end(&launch->edge);
+	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);
 	launch->claim = NULL;
 	nc_limits_remove(&launch->limits);

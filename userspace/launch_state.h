@@ -16,6 +16,7 @@
 #include "evidence.h"
 #include "identity.h"
 #include "key.h"
+#include "names.h"
 #include "launch.h"
 #include "process_limits.h"
 #include "policy.h"
@@ -54,6 +55,7 @@ struct nc_launch {
 	size_t profile_length;
 	struct nc_profile *profile;
 	struct nc_image images[2]; /* workload, plane */
+	struct nc_names names;	   /* of the workload's policy */
 	json_t *binding;
 	struct nc_secret_key *key;
 	int netns_fd, own_netns_fd; /* -1 both: the caller's network namespace */
@@ -68,6 +70,10 @@ struct nc_launch {
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
 	struct nc_edge edge;
+	struct nc_edge_resolver resolver;
+	uint16_t resolver_port_be;
+	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
+	uint64_t names_cut;	  /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;
 	uint64_t netns_cookie;
@@ -122,6 +128,12 @@ void nc_undo_host(struct nc_launch *launch);
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_seal(struct nc_launch *launch);
 int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr);
+/* launch_names.c: sockets and names for the resolver, before the edge starts; its port into the slot, after the seal */
+int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr);
+void nc_launch_names_close(struct nc_launch *launch);
+int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
+int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);

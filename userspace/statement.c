@@ -179,7 +179,7 @@ int nc_statement_write(int folder_fd, const char *name, const char *domain, cons
 	snprintf(signature_name, sizeof(signature_name), "%s.sig", name);
 	r = nc_folder_publish(folder_fd,
 			      (struct nc_folder_file[]){ { signature_name, made.signature, made.signature_length }, { name, made.text, made.length } }, 2,
-			      NC_PUBLISH_OVER, reterr);
+			      reterr);
 	if (r == 0)
 		*ret_digest = made.digest;
 	nc_signed_free(&made);

@@ -48,7 +48,7 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
 
 /* ---- in a folder ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Writes folder_fd/NAME.sig and then folder_fd/NAME, each beside and renamed, synced (NC_PUBLISH_OVER): a name that has appeared has its signature.
+/* Writes folder_fd/NAME.sig and then folder_fd/NAME, each beside and renamed, synced (nc_folder_publish): a name that has appeared has its signature.
  * The digest is over the canonical bytes. */
 int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester,
 		       struct nc_digest *ret_digest, struct nc_error *reterr);

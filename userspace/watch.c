@@ -123,6 +123,19 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			if (r < 0)
 				return r;
 			break;
+		case NC_EDGE_GRANT:
+			r = nc_launch_grant(launch, &message, reterr);
+			if (r < 0)
+				return r;
+			break;
+		case NC_EDGE_NAME:
+			r = nc_launch_record_name(launch, &message.name, reterr);
+			if (r < 0)
+				return r;
+			break;
+		case NC_EDGE_NAMES_CUT:
+			launch->names_cut += message.count;
+			break;
 		default:
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}

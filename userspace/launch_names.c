@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch_names.c - the supervisor's part in resolving: sockets, marks, grants
+ *
+ * The resolver's sockets are made here, by root, inside the workload's network namespace, and marked in the kernel: a redirect of port 53 goes to a marked
+ * socket and to nothing else that may sit at its endpoint later. They are all on one port that is free for the four. The edge serves them; when it asks for a
+ * grant, what the grant may open is looked up in the policy here, and an address that is not public is refused once more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "address.h"
+#include "cleanup.h"
+#include "host.h"
+#include "json.h"
+#include "launch_state.h"
+
+#define PORT_TRIES 32
+#define BACKLOG 64
+
+/* ---- sockets --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int open_one(int i, uint16_t port_be)
+{
+	static const int families[4] = {AF_INET, AF_INET6, AF_INET, AF_INET6};
+	static const int types[4] = {SOCK_DGRAM, SOCK_DGRAM, SOCK_STREAM, SOCK_STREAM};
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = port_be, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = port_be, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	NC_CLOSE int fd = socket(families[i], types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1;
+
+	if (fd < 0)
+		return -errno;
+	if (families[i] == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
+		return -errno;
+	if ((families[i] == AF_INET ? bind(fd, (struct sockaddr *)&v4, sizeof(v4)) : bind(fd, (struct sockaddr *)&v6, sizeof(v6))) < 0)
+		return -errno;
+	if (types[i] == SOCK_STREAM && listen(fd, BACKLOG) < 0)
+		return -errno;
+	return NC_TAKE_FD(fd);
+}
+
+static void close_sockets(struct nc_launch *launch)
+{
+	for (int i = 0; i < 4; i++) {
+		if (launch->resolver.sockets[i] >= 0)
+			close(launch->resolver.sockets[i]);
+		launch->resolver.sockets[i] = -1;
+	}
+}
+
+static int open_all(struct nc_launch *launch)
+{
+	launch->resolver_port_be = 0;
+	for (int i = 0; i < 4; i++) {
+		struct sockaddr_in bound;
+		socklen_t length = sizeof(bound);
+		int fd = open_one(i, launch->resolver_port_be);
+
+		if (fd < 0 && i % 2 == 1 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL))
+			continue; /* a namespace without IPv6 has no question by IPv6 either */
+		if (fd < 0)
+			return fd;
+		launch->resolver.sockets[i] = fd;
+		if (i == 0) {
+			if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
+				return -errno;
+			launch->resolver_port_be = bound.sin_port;
+		}
+	}
+	return 0;
+}
+
+static int open_sockets(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = -EADDRINUSE;
+
+	for (int tries = 0; r == -EADDRINUSE && tries < PORT_TRIES; tries++) {
+		r = open_all(launch);
+		if (r < 0)
+			close_sockets(launch);
+	}
+	if (r == 0)
+		return 0;
+	nc_error_sys(reterr, NC_E_SYSTEM, r, "open the resolver's sockets on the loopback of the workload's network namespace");
+	return nc_error_hint(reterr, "bring up its loopback device: ip link set lo up");
+}
+
+/* ---- before the edge starts ------------------------------------------------------------------------------------------------------------------------ */
+
+/* The configured servers, or the host's own. The edge asks from the supervisor's network namespace. */
+static int find_upstreams(const struct nc_launch *launch, struct nc_upstreams *ret_upstreams, struct nc_error *reterr)
+{
+	struct nc_upstreams found = {0};
+	int r;
+
+	while (found.count < launch->options->upstream_count && found.count < NC_UPSTREAMS_MAX) {
+		nc_upstream_from_address(&launch->options->upstreams[found.count], &found.servers[found.count]);
+		found.count++;
+	}
+	if (found.count) {
+		*ret_upstreams = found;
+		return 0;
+	}
+	r = nc_upstreams_from_resolv_conf("/etc/resolv.conf", ret_upstreams);
+	if (r == 0)
+		return 0;
+	nc_error_sys(reterr, NC_E_CONFIG_INVALID, r, "find a name server in /etc/resolv.conf");
+	return nc_error_hint(reterr, "name one as `upstreams` in the configuration file");
+}
+
+static int make_config(struct nc_launch *launch, struct nc_error *reterr)
+{
+	const struct nc_host_options *host = launch->options->host;
+	struct nc_edge_config head = {.magic = NC_EDGE_CONFIG_MAGIC, .name_count = (uint32_t)launch->names.count};
+	int r = find_upstreams(launch, &head.upstreams, reterr);
+
+	if (r < 0)
+		return r;
+	head.settings.nat64_count = (uint32_t)(host->nat64_count < NC_NAT64_MAX ? host->nat64_count : NC_NAT64_MAX);
+	for (uint32_t i = 0; i < head.settings.nat64_count; i++)
+		head.settings.nat64[i] = host->nat64[i];
+	for (int i = 0; i < 4; i++)
+		head.sockets |= launch->resolver.sockets[i] >= 0 ? 1u << i : 0;
+	launch->nat64 = head.settings;
+	return nc_edge_config_make(&head, launch->names.wire, &launch->resolver.config_fd, reterr);
+}
+
+int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r;
+
+	if (!launch->names.count)
+		return 0;
+	r = nc_launch_in_netns(launch, open_sockets, reterr);
+	for (int i = 0; r == 0 && i < 4; i++) {
+		if (launch->resolver.sockets[i] >= 0)
+			r = nc_claim_mark_resolver(launch->claim, launch->resolver.sockets[i], reterr);
+	}
+	return r < 0 ? r : make_config(launch, reterr);
+}
+
+int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return launch->names.count ? nc_claim_resolver(launch->claim, NC_AUTHORITY_WORKLOAD, launch->resolver_port_be, reterr) : 0;
+}
+
+void nc_launch_names_close(struct nc_launch *launch)
+{
+	close_sockets(launch);
+	if (launch->resolver.config_fd >= 0)
+		close(launch->resolver.config_fd);
+	launch->resolver.config_fd = -1;
+}
+
+/* ---- while it runs --------------------------------------------------------------------------------------------------------------------------------- */
+
+static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, size_t count)
+{
+	const struct nc_grant_port *ports;
+	struct nc_error error = {0};
+	size_t port_count;
+
+	if (!nc_names_ports(&launch->names, grant->name_id, &ports, &port_count))
+		return -ENOENT;
+	for (size_t i = 0; i < count; i++) {
+		if (!nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
+			return -EADDRNOTAVAIL;
+	}
+	return nc_claim_grant(launch->claim, grant->name_id, grant->addresses, count, ports, port_count, grant->lifetime, &error);
+}
+
+int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr)
+{
+	int status = install(launch, &message->grant, message->count);
+	int r = nc_edge_granted(&launch->edge, status);
+
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "answer the edge") : 0;
+}
+
+/* One row for each thing that can happen to a name: its word in evidence. */
+static const char *happening(uint32_t what)
+{
+	static const char *const words[] = {
+		[NC_RESOLVED] = "name_granted",
+		[NC_RESOLVER_NOT_LISTED] = "name_not_listed",
+		[NC_RESOLVER_NOT_PUBLIC] = "answer_not_public",
+		[NC_RESOLVER_FLOOR] = "answer_on_floor",
+		[NC_RESOLVER_NO_NAME] = "name_without_address",
+		[NC_RESOLVER_FAILED] = "upstream_failed",
+		[NC_RESOLVER_STALE] = "upstream_failed_grace",
+		[NC_RESOLVER_GRANT_REFUSED] = "grant_refused",
+	};
+
+	return what < sizeof(words) / sizeof(words[0]) && words[what] ? words[what] : "unknown";
+}
+
+int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr)
+{
+	NC_JSON json_t *record = NULL;
+	char text[1100], address[NC_ADDRESS_TEXT];
+
+	if (!name->name.length)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EPROTO, "the edge spoke of an empty name");
+	nc_dns_name_to_text(&name->name, text, sizeof(text));
+	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", "workload", "reason", happening(name->what), "name", text, "type",
+			   (int)(name->type & 0xffff));
+	if (!record)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+	if (name->has_address)
+		json_object_set_new(record, "address", json_string(nc_address_text(&name->address, address)));
+	if (name->what == NC_RESOLVED) {
+		json_object_set_new(record, "addresses", json_integer(name->addresses));
+		json_object_set_new(record, "lifetime", json_integer(name->lifetime));
+	}
+	return nc_evidence_append(launch->evidence, record, reterr);
+}

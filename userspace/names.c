@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* names.c - see names.h */
+#include "names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+
+static int by_name(const void *left, const void *right)
+{
+	const struct nc_resolver_name *a = left, *b = right;
+
+	return nc_dns_name_compare(&a->name, &b->name);
+}
+
+static int no_memory(struct nc_error *reterr)
+{
+	return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the policy's names");
+}
+
+/* Index of the name that an entry is about, or `count`. */
+static size_t name_of(const struct nc_names *names, const struct nc_policy_entry *entry)
+{
+	uint32_t id = entry->key.address.words_be[3];
+
+	if (entry->key.kind != NC_POLICY_NAME || id < names->first_id || id - names->first_id >= names->count)
+		return names->count;
+	return id - names->first_id;
+}
+
+/* A counting sort: how many ports each name has, where its own begin, then the ports themselves. */
+static int collect_ports(struct nc_names *names, const struct nc_image *image)
+{
+	names->port_start = calloc(names->count + 2, sizeof(*names->port_start));
+	names->ports = calloc(image->count + 1, sizeof(*names->ports));
+	if (!names->port_start || !names->ports)
+		return -ENOMEM;
+	for (size_t i = 0; i < image->count; i++) {
+		size_t at = name_of(names, &image->entries[i]);
+
+		if (at < names->count)
+			names->port_start[at + 2]++;
+	}
+	for (size_t i = 2; i < names->count + 2; i++)
+		names->port_start[i] += names->port_start[i - 1];
+	for (size_t i = 0; i < image->count; i++) {
+		size_t at = name_of(names, &image->entries[i]);
+
+		if (at < names->count)
+			names->ports[names->port_start[at + 1]++] =
+				(struct nc_grant_port){.port_be = image->entries[i].key.port_be, .protocol = image->entries[i].key.protocol};
+	}
+	return 0;
+}
+
+int nc_names_make(const struct nc_policy_names *list, const struct nc_image *image, struct nc_names *ret_names, struct nc_error *reterr)
+{
+	struct nc_names names = {.count = list->count, .first_id = 1};
+
+	names.wire = calloc(list->count + 1, sizeof(*names.wire));
+	if (!names.wire || collect_ports(&names, image) < 0) {
+		nc_names_free(&names);
+		return no_memory(reterr);
+	}
+	for (size_t i = 0; i < list->count; i++) {
+		names.wire[i].id = names.first_id + (uint32_t)i;
+		if (nc_dns_name_from_text(list->texts[i], &names.wire[i].name) < 0) {
+			nc_names_free(&names);
+			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s has no form in DNS", list->texts[i]);
+		}
+	}
+	qsort(names.wire, names.count, sizeof(*names.wire), by_name);
+	*ret_names = names;
+	return 0;
+}
+
+void nc_names_free(struct nc_names *names)
+{
+	free(names->wire);
+	free(names->port_start);
+	free(names->ports);
+	*names = (struct nc_names){0};
+}
+
+bool nc_names_ports(const struct nc_names *names, uint32_t id, const struct nc_grant_port **ret_ports, size_t *ret_count)
+{
+	size_t at = id - names->first_id;
+
+	if (id < names->first_id || at >= names->count)
+		return false;
+	*ret_ports = names->ports + names->port_start[at];
+	*ret_count = names->port_start[at + 1] - names->port_start[at];
+	return true;
+}
+
+/* ---- what the edge is told ------------------------------------------------------------------------------------------------------------------------- */
+
+static int write_whole(int fd, const void *bytes, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t put = write(fd, (const char *)bytes + done, size - done);
+
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		done += put > 0 ? (size_t)put : 0;
+	}
+	return 0;
+}
+
+int nc_edge_config_make(const struct nc_edge_config *head, const struct nc_resolver_name *names, int *ret_fd, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = memfd_create("netcordon-names", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : write_whole(fd, head, sizeof(*head));
+
+	r = r < 0 ? r : write_whole(fd, names, head->name_count * sizeof(*names));
+	if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		r = -errno;
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "write the names for the edge");
+	*ret_fd = NC_TAKE_FD(fd);
+	return 0;
+}
+
+int nc_edge_config_map(int fd, const struct nc_edge_config **ret_head, const struct nc_resolver_name **ret_names)
+{
+	const struct nc_edge_config *head;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((size_t)st.st_size < sizeof(*head))
+		return -EPROTO;
+	head = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return -errno;
+	if (head->magic != NC_EDGE_CONFIG_MAGIC || (size_t)st.st_size != sizeof(*head) + head->name_count * sizeof(struct nc_resolver_name))
+		return -EPROTO;
+	*ret_head = head;
+	*ret_names = (const struct nc_resolver_name *)(head + 1);
+	return 0;
+}
