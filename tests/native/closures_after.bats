@@ -127,10 +127,11 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "a foreign program inside, below the cordon, that allows everything changes nothing" {
 	attach_up
-	mkdir -p "$ROOT/attached/below"
-	foreign "$ROOT/attached/below" cancel
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/below"
+	foreign "$ROOT/$group/below" cancel
 	mark
-	run inside attached/below "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/below" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	nothing_reached $PUB_B
 }
@@ -141,6 +142,7 @@ moved() {
 	run inside elsewhere /usr/bin/python3 -c "
 import os, socket, errno
 root = '$ROOT'
+attached = '$(cat "$WORLD/attached.name")'
 def move(group):
     open(root + '/' + group + '/cgroup.procs', 'w').write('0')
 def word(call):
@@ -163,7 +165,7 @@ $1"
 	moved "
 t, u, t2 = tcp(), udp(), tcp()
 print(word(lambda: t2.connect(('$PUB_B', 443))))
-move('attached')
+move(attached)
 print(word(lambda: t.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))), word(lambda: u.connect(('$PUB_B', 443))))
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))))"
 	[ "$output" = "ok
@@ -182,7 +184,7 @@ EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 	attach_up
 	mark
 	moved "
-move('attached')
+move(attached)
 t, u = tcp(), udp()
 move('elsewhere')
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
@@ -196,12 +198,12 @@ print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$P
 	attach_up
 	mark
 	moved "
-os.mkdir(root + '/attached/short')
-move('attached/short')
+os.mkdir(root + '/' + attached + '/short')
+move(attached + '/short')
 u = udp()
 u.connect(('$PUB_A', 443))
-move('attached')
-os.rmdir(root + '/attached/short')
+move(attached)
+os.rmdir(root + '/' + attached + '/short')
 print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
 	[ "$output" = "ok EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 	reached $PUB_A 443
@@ -214,7 +216,7 @@ print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word
 	supervisor=$(cat "$WORLD/attach.pid")
 	foreign "$ROOT" allow
 	eventually 300 "! kill -0 $supervisor 2>/dev/null"
-	[ -z "$(cat "$ROOT/attached/cgroup.procs")" ]
+	[ -z "$(cat "$ROOT/$(cat "$WORLD/attached.name")/cgroup.procs")" ]
 	jq . "$WORLD/attached/closing.json" >&2
 	grep -q program "$WORLD/attached/closing.json"
 }

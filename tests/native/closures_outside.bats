@@ -130,14 +130,16 @@ inside_uid() { cordon id -u; }
 	refused EPERM
 }
 
-@test "a child cgroup, with a program of its own that allows everything" {
-	mkdir -p "$ROOT/attached/child"
+@test "a child cgroup" {
+	local group
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/child"
 	mark
-	run inside attached/child "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	[[ "$output" == *EPERM* ]]
 	nothing_reached $PUB_B
-	run inside attached/child "$tools/attempt" tcp $PUB_A 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_A 443
 	[[ "$output" == *through* ]]
 }
 
