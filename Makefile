@@ -195,16 +195,22 @@ $B/netcordon.bash: $B/netcordon
 	$(say) COMPL $@
 	$(Q)$B/netcordon help --completion >$@
 
-# source:installed, mode
+$B/capability-%.json: $B/netcordon
+	$(Q)$B/netcordon version --capability $* >$@
+
+# source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
 	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
 	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
+	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
+	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
+	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
 	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
 	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
 	README.md:$(DOCDIR)/README.md:644
 
-install: $B/netcordon $B/netcordon.8 $B/netcordon.bash ## install below PREFIX (/usr/local); DESTDIR is put before it
+install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
 	$(Q)set -e; for row in $(INSTALLED); do \
 		rest=$${row#*:}; \
 		install -D -m "$${rest##*:}" "$${row%%:*}" "$(DESTDIR)$${rest%:*}"; \
@@ -215,7 +221,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DATADIR)/examples $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

@@ -75,7 +75,7 @@ inside_uid() { cordon id -u; }
 	local uid
 	uid=$(awk '/^Uid:/ {print $2}' <<<"$output")
 	[ "$uid" -ne 0 ]
-	! ps -eo uid= | grep -qw "$uid"
+	[ -z "$(ps -eo uid= | grep -w "$uid")" ]
 	[[ "$output" =~ CapEff:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ CapBnd:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ NoNewPrivs:[[:space:]]*1 ]]
