@@ -268,18 +268,21 @@ static void second_words(const char *first, char *ret_words, size_t size)
 	}
 }
 
+/* What stands first in commands is looked for, also of those that have two words. */
 static int command_unknown(const char *word, struct nc_error *reterr)
 {
-	const char *names[64] = {NULL};
+	char firsts[sizeof(nc_commands) / sizeof(*nc_commands)][32];
+	const char *names[sizeof(nc_commands) / sizeof(*nc_commands)] = {NULL};
 	const char *near;
-	size_t count = 0;
 
-	for (const struct nc_command *command = nc_commands; command->name; command++)
-		names[count++] = command->name;
+	for (size_t i = 0; nc_commands[i].name; i++) {
+		snprintf(firsts[i], sizeof(firsts[i]), "%.*s", (int)strcspn(nc_commands[i].name, " "), nc_commands[i].name);
+		names[i] = firsts[i];
+	}
 	near = nc_nearest(word, names);
 	nc_error_set(reterr, NC_E_USAGE, -EINVAL, "'%s' is not a command", word);
 	if (near)
-		return nc_error_hint(reterr, "did you mean '%s'? `netcordon help` lists them all", near);
+		return nc_error_hint(reterr, "did you mean '%s'? `netcordon help` lists the commands", near);
 	return nc_error_hint(reterr, "`netcordon help` lists the commands");
 }
 

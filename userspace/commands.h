@@ -140,6 +140,8 @@ void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_o
  * NULL with a USAGE error when --profile is missing. */
 char *nc_invocation_profile(const struct nc_invocation *invocation, struct nc_error *reterr);
 
+/* When `ret` says that it could not be read: adds the rule above as a hint. Returns `ret`. */
+int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr);
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
 

@@ -24,7 +24,7 @@ static bool is_label(const char *text, size_t at)
 static void flipped(void **state)
 {
 	(void)state;
-	make_folder("flip", 3, true);
+	make_folder("flip", 2, true);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		const char *path = in_folder("flip/%s", files[i]);
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -52,7 +52,7 @@ static void flipped(void **state)
 static void cut_or_longer(void **state)
 {
 	(void)state;
-	make_folder("cutting", 3, true);
+	make_folder("cutting", 2, true);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *path = strdup(in_folder("cutting/%s", files[i]));
 		size_t length;
