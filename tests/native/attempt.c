@@ -23,9 +23,8 @@ static const struct verb {
 	const char *usage;
 	const char *what;
 } verbs[] = {
-#define VERB_ROW(name, function, count, usage, what) { name, verb_##function, count, usage, what },
-	VERBS(VERB_ROW)
-};
+#define VERB_ROW(name, function, count, usage, what) {name, verb_##function, count, usage, what},
+	VERBS(VERB_ROW)};
 
 int step(struct attempt *a, const char *call, long result)
 {
@@ -77,7 +76,7 @@ void *zalloc(size_t size)
 
 struct peer peer_of(const char *address, const char *port)
 {
-	struct peer peer = { 0 };
+	struct peer peer = {0};
 	struct sockaddr_in *in = (void *)&peer.address;
 	struct sockaddr_in6 *in6 = (void *)&peer.address;
 	long value = number(port);
@@ -113,7 +112,7 @@ struct sockaddr *peer_sockaddr(struct peer *peer)
 
 int open_socket(struct attempt *a, int family, int type, int protocol)
 {
-	struct timeval wait = { .tv_sec = a->wait_ms / 1000, .tv_usec = a->wait_ms % 1000 * 1000 };
+	struct timeval wait = {.tv_sec = a->wait_ms / 1000, .tv_usec = a->wait_ms % 1000 * 1000};
 	int fd = socket(family, type | SOCK_CLOEXEC, protocol);
 
 	if (step(a, "socket", fd))
@@ -135,7 +134,7 @@ int dial(struct attempt *a, int fd, struct peer *peer)
 
 enum outcome answer(struct attempt *a, int fd)
 {
-	struct pollfd waiting = { .fd = fd, .events = POLLIN };
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
 	ssize_t got;
 
 	if (step(a, "poll", poll(&waiting, 1, a->wait_ms)))
@@ -192,10 +191,11 @@ static void print_text(const char *text)
 
 static void report(const struct attempt *a, enum outcome outcome)
 {
-	static const char *const words[] = { "through", "refused", "impossible" };
+	static const char *const words[] = {"through", "refused", "impossible"};
 	const char *name = a->error ? strerrorname_np(a->error) : "none";
 
-	printf("{\"verb\":\"%s\",\"call\":\"%s\",\"errno\":\"%s\",\"sent\":%ld,\"received\":", a->verb, a->call ? a->call : "", name ? name : "?", a->sent);
+	printf("{\"verb\":\"%s\",\"call\":\"%s\",\"errno\":\"%s\",\"sent\":%ld,\"received\":", a->verb, a->call ? a->call : "", name ? name : "?",
+	       a->sent);
 	print_text(a->received);
 	printf(",\"outcome\":\"%s\"}\n", words[outcome]);
 	fflush(stdout);
@@ -249,7 +249,7 @@ static const struct verb *find(const char *name, int arguments)
 
 int main(int argc, char **argv)
 {
-	struct attempt a = { .wait_ms = 1000, .payload = "from the workload\n" };
+	struct attempt a = {.wait_ms = 1000, .payload = "from the workload\n"};
 	const struct verb *verb;
 	enum outcome outcome;
 	int option;

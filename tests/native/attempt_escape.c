@@ -55,8 +55,8 @@ enum outcome verb_ptrace_seize(struct attempt *a, char **args)
 enum outcome verb_process_vm(struct attempt *a, char **args)
 {
 	char byte[16];
-	struct iovec local = { .iov_base = byte, .iov_len = sizeof(byte) };
-	struct iovec remote = { .iov_base = (void *)strtoull(args[1], NULL, 16), .iov_len = sizeof(byte) };
+	struct iovec local = {.iov_base = byte, .iov_len = sizeof(byte)};
+	struct iovec remote = {.iov_base = (void *)strtoull(args[1], NULL, 16), .iov_len = sizeof(byte)};
 	ssize_t got = process_vm_readv((pid_t)number(args[0]), &local, 1, &remote, 1, 0);
 
 	if (step(a, "process_vm_readv", got))
@@ -92,7 +92,7 @@ enum outcome verb_compat_call(struct attempt *a, char **args)
 	(void)args;
 #ifdef __x86_64__
 	long result;
-	struct sigaction fault = { .sa_handler = compat_fault };
+	struct sigaction fault = {.sa_handler = compat_fault};
 
 	/* Without 32-bit support the instruction faults. */
 	sigaction(SIGSEGV, &fault, NULL);
@@ -142,7 +142,7 @@ enum outcome verb_open_file(struct attempt *a, char **args)
 
 enum outcome verb_open_bpffs(struct attempt *a, char **args)
 {
-	union bpf_attr attributes = { .pathname = (uint64_t)(uintptr_t)args[0] };
+	union bpf_attr attributes = {.pathname = (uint64_t)(uintptr_t)args[0]};
 	int fd = (int)syscall(__NR_bpf, BPF_OBJ_GET, &attributes, sizeof(attributes));
 
 	return step(a, "bpf", fd) ? fail(a) : THROUGH;
@@ -150,7 +150,7 @@ enum outcome verb_open_bpffs(struct attempt *a, char **args)
 
 enum outcome verb_bpf_walk(struct attempt *a, char **args)
 {
-	union bpf_attr next = { .start_id = 0 }, get = { 0 };
+	union bpf_attr next = {.start_id = 0}, get = {0};
 
 	(void)args;
 	if (step(a, "bpf", syscall(__NR_bpf, BPF_MAP_GET_NEXT_ID, &next, sizeof(next))))
@@ -161,7 +161,7 @@ enum outcome verb_bpf_walk(struct attempt *a, char **args)
 
 enum outcome verb_link_detach(struct attempt *a, char **args)
 {
-	union bpf_attr attributes = { .pathname = (uint64_t)(uintptr_t)args[0] };
+	union bpf_attr attributes = {.pathname = (uint64_t)(uintptr_t)args[0]};
 	int fd = (int)syscall(__NR_bpf, BPF_OBJ_GET, &attributes, sizeof(attributes));
 
 	if (step(a, "bpf", fd))
@@ -201,7 +201,7 @@ static pid_t echo_once(int fd)
 /* A namespace of one's own has no way to anywhere but its own loopback: that is enough to see whether the programs still decide there. */
 enum outcome verb_userns_netns(struct attempt *a, char **args)
 {
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 	struct peer local = peer_of("127.0.0.1", "0");
 	enum outcome outcome;
 	pid_t child;

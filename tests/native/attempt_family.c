@@ -60,8 +60,8 @@ enum outcome verb_icmp_dgram(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], "0");
 	bool v6 = peer.address.ss_family == AF_INET6;
-	struct icmphdr echo4 = { .type = ICMP_ECHO };
-	struct icmp6_hdr echo6 = { .icmp6_type = ICMP6_ECHO_REQUEST };
+	struct icmphdr echo4 = {.type = ICMP_ECHO};
+	struct icmp6_hdr echo6 = {.icmp6_type = ICMP6_ECHO_REQUEST};
 	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
 	ssize_t sent;
 	enum outcome outcome;
@@ -108,8 +108,8 @@ size_t make_datagram(unsigned char *buffer, size_t size, uint32_t source_be, str
 {
 	const struct sockaddr_in *to = (const void *)&peer->address;
 	size_t text = strlen(payload), total = sizeof(struct iphdr) + sizeof(struct udphdr) + text;
-	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP, .saddr = source_be, .daddr = to->sin_addr.s_addr };
-	struct udphdr udp = { .source = htons(4444), .dest = to->sin_port, .len = htons((uint16_t)(sizeof(udp) + text)) };
+	struct iphdr ip = {.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP, .saddr = source_be, .daddr = to->sin_addr.s_addr};
+	struct udphdr udp = {.source = htons(4444), .dest = to->sin_port, .len = htons((uint16_t)(sizeof(udp) + text))};
 
 	if (total > size)
 		return 0;
@@ -154,8 +154,8 @@ enum outcome verb_dccp(struct attempt *a, char **args)
 
 enum outcome verb_vsock(struct attempt *a, char **args)
 {
-	struct sockaddr_vm address = { .svm_family = AF_VSOCK, .svm_cid = (unsigned int)number(args[0]), .svm_port = (unsigned int)number(args[1]) };
-	struct timeval wait = { .tv_sec = a->wait_ms / 1000, .tv_usec = a->wait_ms % 1000 * 1000 };
+	struct sockaddr_vm address = {.svm_family = AF_VSOCK, .svm_cid = (unsigned int)number(args[0]), .svm_port = (unsigned int)number(args[1])};
+	struct timeval wait = {.tv_sec = a->wait_ms / 1000, .tv_usec = a->wait_ms % 1000 * 1000};
 	int fd = open_socket(a, AF_VSOCK, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -169,7 +169,7 @@ enum outcome verb_vsock(struct attempt *a, char **args)
 /* The source and the router's link address as the device has them, so that the peer takes the frame for its own. */
 static int link_addresses(const char *device, uint32_t *ret_source_be, unsigned char ret_router[6])
 {
-	struct ifreq request = { 0 };
+	struct ifreq request = {0};
 	char line[256], address[64], type[16], flags[16], link[32], mask[16], name[32];
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), found = -1;
 	FILE *table;
@@ -194,7 +194,7 @@ static int link_addresses(const char *device, uint32_t *ret_source_be, unsigned 
 
 static enum outcome send_packet(struct attempt *a, char **args, bool bypass)
 {
-	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_halen = 6 };
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_halen = 6};
 	struct peer peer = peer_of(args[1], args[2]);
 	unsigned char buffer[512];
 	uint32_t source = 0;
@@ -227,7 +227,7 @@ enum outcome verb_packet_bypass(struct attempt *a, char **args)
 
 enum outcome verb_tun(struct attempt *a, char **args)
 {
-	struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI };
+	struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
 	(void)args;

@@ -50,7 +50,7 @@ enum outcome verb_use_fd_openat(struct attempt *a, char **args)
 
 static int open_tun(struct attempt *a)
 {
-	struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI };
+	struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
 	return step(a, "open", fd) || step(a, "ioctl", ioctl(fd, TUNSETIFF, &request)) ? -1 : fd;
@@ -58,7 +58,7 @@ static int open_tun(struct attempt *a)
 
 static int open_map(struct attempt *a)
 {
-	union bpf_attr attributes = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1 };
+	union bpf_attr attributes = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1};
 	int fd = (int)syscall(__NR_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
 
 	return step(a, "bpf", fd) ? -1 : fd;
@@ -160,7 +160,7 @@ static int relay(int master, pid_t child)
 	bool ended = false;
 
 	for (int turns = 0; turns < 600; turns++) {
-		struct pollfd waiting = { .fd = master, .events = POLLIN };
+		struct pollfd waiting = {.fd = master, .events = POLLIN};
 		ssize_t got = 0;
 
 		if (poll(&waiting, 1, 100) > 0) {

@@ -19,7 +19,7 @@ struct segment_header {
 static struct segment_header make_header(const char *via, const char *final)
 {
 	struct peer first = peer_of(via, "0"), last = peer_of(final, "0");
-	struct segment_header header = { .length_8 = 4, .type = 4, .segments_left = 1, .last_entry = 1 };
+	struct segment_header header = {.length_8 = 4, .type = 4, .segments_left = 1, .last_entry = 1};
 
 	header.segments[0] = ((struct sockaddr_in6 *)&last.address)->sin6_addr;
 	header.segments[1] = ((struct sockaddr_in6 *)&first.address)->sin6_addr;
@@ -45,17 +45,17 @@ enum outcome verb_routing_header(struct attempt *a, char **args)
 
 static enum outcome send_control(struct attempt *a, int fd, struct peer *peer, int level, int type, const void *data, size_t size)
 {
-	struct iovec text = { .iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload) };
+	struct iovec text = {.iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload)};
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(64)];
-	} control = { 0 };
-	struct msghdr message = { .msg_name = &peer->address,
-				  .msg_namelen = peer->length,
-				  .msg_iov = &text,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = CMSG_SPACE(size) };
+	} control = {0};
+	struct msghdr message = {.msg_name = &peer->address,
+				 .msg_namelen = peer->length,
+				 .msg_iov = &text,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = CMSG_SPACE(size)};
 	ssize_t sent;
 
 	control.header.cmsg_level = level;
@@ -76,7 +76,7 @@ enum outcome verb_routing_header_cmsg(struct attempt *a, char **args)
 		uint8_t next_header, length_8, type, segments_left;
 		uint32_t reserved;
 		struct in6_addr via;
-	} header = { .length_8 = 2, .type = 2, .segments_left = 1 };
+	} header = {.length_8 = 2, .type = 2, .segments_left = 1};
 	struct peer via = peer_of(args[0], "0"), peer = peer_of(args[1], args[2]);
 	int fd = open_socket(a, AF_INET6, SOCK_DGRAM, 0);
 	enum outcome outcome;
@@ -147,7 +147,7 @@ enum outcome verb_ip_options_cmsg(struct attempt *a, char **args)
 enum outcome verb_mcast_join(struct attempt *a, char **args)
 {
 	struct peer group = peer_of(args[0], "0");
-	struct group_req request = { 0 };
+	struct group_req request = {0};
 	bool v6 = group.address.ss_family == AF_INET6;
 	int fd = open_socket(a, v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
 
@@ -175,8 +175,7 @@ enum outcome verb_ttl(struct attempt *a, char **args)
 	bool v6 = peer.address.ss_family == AF_INET6;
 	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0), hops = 1;
 
-	if (fd < 0 ||
-	    step(a, "setsockopt", setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_UNICAST_HOPS : IP_TTL, &hops, sizeof(hops))) ||
+	if (fd < 0 || step(a, "setsockopt", setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_UNICAST_HOPS : IP_TTL, &hops, sizeof(hops))) ||
 	    dial(a, fd, &peer))
 		return fail(a);
 	return talk(a, fd);

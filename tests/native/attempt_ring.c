@@ -48,7 +48,7 @@ static int ring_map(struct ring *ring, const struct io_uring_params *p)
 struct ring *ring_open(struct attempt *a, bool sqpoll, int fd)
 {
 	static struct ring ring;
-	struct io_uring_params parameters = { .flags = sqpoll ? IORING_SETUP_SQPOLL : 0, .sq_thread_idle = 2000 };
+	struct io_uring_params parameters = {.flags = sqpoll ? IORING_SETUP_SQPOLL : 0, .sq_thread_idle = 2000};
 	int made = (int)syscall(__NR_io_uring_setup, ENTRIES, &parameters);
 
 	if (step(a, "io_uring_setup", made))
@@ -84,7 +84,7 @@ static int operate(struct attempt *a, struct ring *ring, struct io_uring_sqe *sq
 {
 	submit(ring, sqe);
 	for (int left = a->wait_ms; left > 0; left--) {
-		struct timespec pause = { .tv_nsec = 1000 * 1000 };
+		struct timespec pause = {.tv_nsec = 1000 * 1000};
 		uint32_t head = *ring->cq_head;
 
 		if (head != __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE)) {
@@ -111,7 +111,7 @@ enum outcome verb_iouring_connect(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[1], args[2]);
 	struct ring *ring = ring_open(a, !strcmp(args[0], "sqpoll"), -1);
-	struct io_uring_sqe sqe = { .opcode = IORING_OP_CONNECT, .flags = mode_flags(args[0]) };
+	struct io_uring_sqe sqe = {.opcode = IORING_OP_CONNECT, .flags = mode_flags(args[0])};
 	int fd;
 
 	if (!ring)
@@ -129,9 +129,9 @@ enum outcome verb_iouring_connect(struct attempt *a, char **args)
 
 static enum outcome ring_sendmsg(struct attempt *a, struct ring *ring, uint8_t flags, struct peer *peer, int fd)
 {
-	struct iovec text = { .iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload) };
-	struct msghdr message = { .msg_name = &peer->address, .msg_namelen = peer->length, .msg_iov = &text, .msg_iovlen = 1 };
-	struct io_uring_sqe sqe = { .opcode = IORING_OP_SENDMSG, .flags = flags, .fd = fd, .addr = (uint64_t)(uintptr_t)&message, .len = 1 };
+	struct iovec text = {.iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload)};
+	struct msghdr message = {.msg_name = &peer->address, .msg_namelen = peer->length, .msg_iov = &text, .msg_iovlen = 1};
+	struct io_uring_sqe sqe = {.opcode = IORING_OP_SENDMSG, .flags = flags, .fd = fd, .addr = (uint64_t)(uintptr_t)&message, .len = 1};
 	int sent = operate(a, ring, &sqe);
 
 	if (step(a, "ring_sendmsg", sent))
@@ -155,7 +155,7 @@ enum outcome verb_iouring_send(struct attempt *a, char **args)
 enum outcome verb_iouring_socket(struct attempt *a, char **args)
 {
 	struct ring *ring = ring_open(a, !strcmp(args[0], "sqpoll"), -1);
-	struct io_uring_sqe sqe = { .opcode = OP_SOCKET, .flags = mode_flags(args[0]), .fd = (int)number(args[1]), .off = SOCK_STREAM };
+	struct io_uring_sqe sqe = {.opcode = OP_SOCKET, .flags = mode_flags(args[0]), .fd = (int)number(args[1]), .off = SOCK_STREAM};
 
 	if (!ring)
 		return fail(a);
@@ -187,15 +187,15 @@ int ring_lay_out(struct attempt *a, struct peer *peer)
 		return step(a, "mmap", -1);
 	out->peer = *peer;
 	snprintf(out->payload, sizeof(out->payload), "%s", a->payload);
-	out->text = (struct iovec){ .iov_base = out->payload, .iov_len = strlen(out->payload) };
-	out->message = (struct msghdr){ .msg_name = &out->peer.address, .msg_namelen = peer->length, .msg_iov = &out->text, .msg_iovlen = 1 };
+	out->text = (struct iovec){.iov_base = out->payload, .iov_len = strlen(out->payload)};
+	out->message = (struct msghdr){.msg_name = &out->peer.address, .msg_namelen = peer->length, .msg_iov = &out->text, .msg_iovlen = 1};
 	return 0;
 }
 
 enum outcome verb_ring_fd(struct attempt *a, char **args)
 {
 	struct laid_out *theirs = FIXED_PLACE;
-	struct io_uring_sqe sqe = { .opcode = IORING_OP_SENDMSG, .len = 1, .addr = (uint64_t)(uintptr_t)&theirs->message };
+	struct io_uring_sqe sqe = {.opcode = IORING_OP_SENDMSG, .len = 1, .addr = (uint64_t)(uintptr_t)&theirs->message};
 	int fd = (int)number(args[0]), sent;
 	struct ring *ring;
 

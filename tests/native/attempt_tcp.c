@@ -94,7 +94,7 @@ enum outcome verb_mptcp(struct attempt *a, char **args)
 static enum outcome keep_talking(struct attempt *a, int fd)
 {
 	for (int left = a->wait_ms; left > 0; left -= 50) {
-		struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+		struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 		ssize_t sent = send(fd, a->payload, strlen(a->payload), MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (step(a, "send", sent))
@@ -128,7 +128,7 @@ enum outcome verb_hold_tcp(struct attempt *a, char **args)
 
 static int dissolve(struct attempt *a, int fd)
 {
-	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
 	return step(a, "disconnect", connect(fd, &none, sizeof(none)));
 }
@@ -220,7 +220,7 @@ static enum outcome serve(struct attempt *a, int fd)
 {
 	struct sockaddr_storage local;
 	socklen_t length = sizeof(local);
-	struct pollfd waiting = { .fd = fd, .events = POLLIN };
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
 	int peer;
 	ssize_t sent;
 

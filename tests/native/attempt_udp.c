@@ -48,9 +48,9 @@ enum outcome verb_udp_connect_send(struct attempt *a, char **args)
 enum outcome verb_udp_sendmmsg(struct attempt *a, char **args)
 {
 	struct peer first = peer_of(args[0], args[1]), second = peer_of(args[2], args[3]);
-	struct peer *order[3] = { &first, &second, &first };
-	struct iovec text = { .iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload) };
-	struct mmsghdr batch[3] = { 0 };
+	struct peer *order[3] = {&first, &second, &first};
+	struct iovec text = {.iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload)};
+	struct mmsghdr batch[3] = {0};
 	int fd = open_udp(a, &first), took;
 
 	if (fd < 0)
@@ -129,7 +129,7 @@ enum outcome verb_udp_large(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], args[1]);
 	int fd = open_udp(a, &peer);
-	static const unsigned char header[8] = { 1, 187, 1, 187, 0, 64, 0, 0 };
+	static const unsigned char header[8] = {1, 187, 1, 187, 0, 64, 0, 0};
 	char block[3000];
 	ssize_t sent;
 
@@ -159,13 +159,13 @@ enum outcome verb_udp_pktinfo(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], args[1]);
 	bool v6 = peer.address.ss_family == AF_INET6;
-	struct iovec text = { .iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload) };
+	struct iovec text = {.iov_base = (void *)(uintptr_t)a->payload, .iov_len = strlen(a->payload)};
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	} control = { 0 };
+	} control = {0};
 	size_t size = v6 ? sizeof(struct in6_pktinfo) : sizeof(struct in_pktinfo);
-	struct msghdr message = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(size) };
+	struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(size)};
 	int fd = open_udp(a, &peer);
 	ssize_t sent;
 
@@ -258,8 +258,8 @@ enum outcome verb_v4_on_v6_udp_connect(struct attempt *a, char **args)
 
 enum outcome verb_udp_serve(struct attempt *a, char **args)
 {
-	struct peer local = peer_of(args[0], args[1]), from = { .length = sizeof(from.address) };
-	struct pollfd waiting = { .events = POLLIN };
+	struct peer local = peer_of(args[0], args[1]), from = {.length = sizeof(from.address)};
+	struct pollfd waiting = {.events = POLLIN};
 	int fd = open_udp(a, &local);
 	ssize_t got, sent;
 

@@ -14,7 +14,7 @@
 
 static struct peer unix_peer(const char *name, bool abstract)
 {
-	struct peer peer = { 0 };
+	struct peer peer = {0};
 	struct sockaddr_un *address = (void *)&peer.address;
 	size_t length = strnlen(name, sizeof(peer.address) - sizeof(address->sun_family) - 2);
 
@@ -73,12 +73,12 @@ enum outcome verb_unix_abstract_dgram(struct attempt *a, char **args)
 int send_fd(int channel, int fd)
 {
 	char byte = 'f';
-	struct iovec text = { .iov_base = &byte, .iov_len = 1 };
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
-	struct msghdr message = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	return sendmsg(channel, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
@@ -87,12 +87,12 @@ int send_fd(int channel, int fd)
 int receive_fd(int channel)
 {
 	char byte;
-	struct iovec text = { .iov_base = &byte, .iov_len = 1 };
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct msghdr message = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	} control = {0};
+	struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 	struct cmsghdr *first;
 	int fd = -1;
 
@@ -164,7 +164,7 @@ static int unix_dial(struct attempt *a, const char *path)
 static int unix_serve(struct attempt *a, const char *path)
 {
 	struct peer peer = unix_peer(path, false);
-	struct pollfd waiting = { .events = POLLIN };
+	struct pollfd waiting = {.events = POLLIN};
 	int fd = open_socket(a, AF_UNIX, SOCK_STREAM, 0), channel;
 
 	unlink(path);

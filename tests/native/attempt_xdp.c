@@ -27,8 +27,8 @@ static int set(struct attempt *a, int fd, int name, const void *value, size_t si
 /* Registers memory and the rings that the kernel insists on, binds to queue 0. Returns the memory, or NULL with the step recorded. */
 static unsigned char *prepare(struct attempt *a, int fd, const char *device)
 {
-	struct xdp_umem_reg region = { .len = FRAME * FRAMES, .chunk_size = FRAME };
-	struct sockaddr_xdp address = { .sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = if_nametoindex(device) };
+	struct xdp_umem_reg region = {.len = FRAME * FRAMES, .chunk_size = FRAME};
+	struct sockaddr_xdp address = {.sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = if_nametoindex(device)};
 	int entries = DESCRIPTORS;
 	unsigned char *memory = mmap(NULL, FRAME * FRAMES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -47,7 +47,7 @@ static unsigned char *prepare(struct attempt *a, int fd, const char *device)
 /* The frame goes to the broadcast link address: whoever is at the other end of the veth takes it. */
 static size_t fill_frame(unsigned char *frame, struct peer *peer, const char *payload)
 {
-	struct ethhdr link = { .h_dest = { 255, 255, 255, 255, 255, 255 }, .h_source = { 2, 0, 0, 0, 0, 9 }, .h_proto = htons(ETH_P_IP) };
+	struct ethhdr link = {.h_dest = {255, 255, 255, 255, 255, 255}, .h_source = {2, 0, 0, 0, 0, 9}, .h_proto = htons(ETH_P_IP)};
 
 	memcpy(frame, &link, sizeof(link));
 	return sizeof(link) + make_datagram(frame + sizeof(link), FRAME - sizeof(link), 0, peer, payload);
@@ -69,12 +69,13 @@ enum outcome verb_xdp(struct attempt *a, char **args)
 	memory = prepare(a, fd, args[0]);
 	if (!memory || step(a, "getsockopt", getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size)))
 		return fail(a);
-	ring = mmap(NULL, offsets.tx.desc + DESCRIPTORS * sizeof(*descriptors), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, XDP_PGOFF_TX_RING);
+	ring = mmap(NULL, offsets.tx.desc + DESCRIPTORS * sizeof(*descriptors), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		    XDP_PGOFF_TX_RING);
 	if (ring == MAP_FAILED)
 		return step(a, "mmap", -1), fail(a);
 	length = fill_frame(memory, &peer, a->payload);
 	descriptors = (void *)(ring + offsets.tx.desc);
-	descriptors[0] = (struct xdp_desc){ .addr = 0, .len = (uint32_t)length };
+	descriptors[0] = (struct xdp_desc){.addr = 0, .len = (uint32_t)length};
 	__atomic_store_n((uint32_t *)(ring + offsets.tx.producer), 1, __ATOMIC_RELEASE);
 	sent = sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
 	if (step(a, "sendto", sent))

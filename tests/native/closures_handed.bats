@@ -40,7 +40,7 @@ gone() {
 	mark
 	gone none tcp $PUB_B 443 -- use-fd 37
 	fence
-	! arrived '.event=="data" and (.local|contains($a))' $PUB_B
+	no_arrival '.event=="data" and (.local|contains($a))' $PUB_B
 }
 
 @test "an unconnected UDP socket" {

@@ -33,13 +33,13 @@ static int bpf(int command, union bpf_attr *attributes)
 
 static struct bpf_insn set_register(uint8_t target, int32_t value)
 {
-	return (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = target & 15, .imm = value };
+	return (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = target & 15, .imm = value};
 }
 
 /* r2 is stored into the context, whose pointer is r1. */
 static struct bpf_insn store(int16_t offset)
 {
-	return (struct bpf_insn){ .code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_2, .off = offset };
+	return (struct bpf_insn){.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_2, .off = offset};
 }
 
 static size_t make(struct bpf_insn *out, const char *what, char **args)
@@ -57,17 +57,17 @@ static size_t make(struct bpf_insn *out, const char *what, char **args)
 		out[n++] = store(PORT_AT);
 	} else if (!strncmp(what, "cancel", 6)) {
 		out[n++] = set_register(BPF_REG_1, 0);
-		out[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = SET_RETVAL };
+		out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = SET_RETVAL};
 	}
 	out[n++] = set_register(BPF_REG_0, 1);
-	out[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
+	out[n++] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
 	return n;
 }
 
 int main(int argc, char **argv)
 {
 	struct bpf_insn program[8];
-	union bpf_attr load = { .prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR }, link = { 0 };
+	union bpf_attr load = {.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR}, link = {0};
 	int cgroup, fd;
 
 	if (argc < 3 || (!strcmp(argv[2], "rewrite") && argc < 5))

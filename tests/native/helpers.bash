@@ -62,10 +62,10 @@ world_down() {
 	[ -n "${WORLD-}" ] || return 0
 	for pid in "$WORLD"/*.pid; do [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true; done
 	[ ! -x "$netcordon" ] || timeout 30 "$netcordon" host down --force --root "$ROOT" >/dev/null 2>&1 || true
-	for cgroup in $(find "$ROOT" -depth -type d 2>/dev/null); do
+	while read -r cgroup; do
 		[ ! -f "$cgroup/cgroup.kill" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null || true
 		rmdir "$cgroup" 2>/dev/null || { sleep 0.1; rmdir "$cgroup" 2>/dev/null || true; }
-	done
+	done < <(find "$ROOT" -depth -type d 2>/dev/null)
 	ip netns del "$WL" 2>/dev/null || true
 	ip netns del "$NET" 2>/dev/null || true
 	rm -rf "$WORLD"
@@ -112,6 +112,13 @@ since() {
 
 # arrived JQ [A]: some line since the mark answers to the filter
 arrived() { since | jq -e -s --arg a "${2-}" "any(.[]; $1)" >/dev/null; }
+# no_arrival JQ [A]: none does. (A bare "!" before a command would not fail a test.)
+no_arrival() {
+	arrived "$@" || return 0
+	echo "arrived: $1" >&2
+	since | jq -c --arg a "${2-}" "select($1)" >&2
+	return 1
+}
 # saw ADDR [PORT]: a listener there was reached since the mark. wire ADDR [PORT]: a packet went there.
 saw() { since | grep -qE "\"event\":\"(accept|datagram)\",\"local\":\"[a-z]+ $1 ${2:-[0-9]+}\""; }
 wire() { since net | grep -qE "\"way\":\"in\",.*\"dst\":\"$1\",.*\"dport\":${2:-}"; }

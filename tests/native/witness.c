@@ -44,7 +44,7 @@ enum kind { CAPTURE, LISTENER, STREAM, DATAGRAM };
 struct thing {
 	enum kind kind;
 	int fd;
-	char name[160]; /* "tcp 93.184.216.34 443", as given */
+	char name[160];		      /* "tcp 93.184.216.34 443", as given */
 	struct sockaddr_storage from; /* DATAGRAM: whom to answer when the pass is over */
 	socklen_t from_size;
 	bool owes_answer;
@@ -93,7 +93,7 @@ static struct thing *add(enum kind kind, int fd, const char *name)
 
 static void add_inet(const char *protocol, const char *address, const char *port)
 {
-	struct sockaddr_storage storage = { 0 };
+	struct sockaddr_storage storage = {0};
 	struct sockaddr_in *in = (void *)&storage;
 	struct sockaddr_in6 *in6 = (void *)&storage;
 	bool udp = !strcmp(protocol, "udp"), mptcp = !strcmp(protocol, "mptcp");
@@ -126,7 +126,7 @@ static void add_inet(const char *protocol, const char *address, const char *port
 
 static void add_unix(const char *protocol, const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	bool abstract = !strcmp(protocol, "abstract"), datagram = !strcmp(protocol, "unix-dgram");
 	char name[160];
 	socklen_t length;
@@ -144,7 +144,7 @@ static void add_unix(const char *protocol, const char *path)
 
 static void add_capture(const char *device)
 {
-	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(device) };
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(device)};
 	int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL)), room = 8 << 20;
 
 	if (fd < 0 || !address.sll_ifindex || bind(fd, (void *)&address, sizeof(address)))
@@ -260,7 +260,7 @@ static void take_stream(struct thing *thing)
 
 static void take_peer(const struct thing *thing)
 {
-	struct sockaddr_storage from = { 0 };
+	struct sockaddr_storage from = {0};
 	socklen_t size = sizeof(from);
 	char peer[80];
 	int fd = accept4(thing->fd, (void *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -278,7 +278,7 @@ static void take_datagram(struct thing *thing)
 	char block[65536], peer[80], text[64];
 	ssize_t got;
 
-	thing->from = (struct sockaddr_storage){ 0 };
+	thing->from = (struct sockaddr_storage){0};
 	thing->from_size = sizeof(thing->from);
 	got = recvfrom(thing->fd, block, sizeof(block), 0, (void *)&thing->from, &thing->from_size);
 	if (got < 0)
@@ -318,7 +318,7 @@ static void pass(void)
 	size_t count = thing_count;
 
 	for (size_t i = 0; i < count; i++)
-		waiting[i] = (struct pollfd){ .fd = things[i].fd, .events = POLLIN };
+		waiting[i] = (struct pollfd){.fd = things[i].fd, .events = POLLIN};
 	if (poll(waiting, count, 1000) <= 0)
 		return;
 	for (size_t i = 0; i < count; i++) {

@@ -10,14 +10,14 @@
 #include "loader.h"
 
 #define HOOK_WORD(symbol, value, word) word,
-static const char *const every_hook[] = { NC_HOOKS(HOOK_WORD) };
+static const char *const every_hook[] = {NC_HOOKS(HOOK_WORD)};
 #define HOOKS (sizeof(every_hook) / sizeof(*every_hook))
 
 /* A list of all hooks but those whose word begins with `without` (NULL: all). */
 static struct nc_effective_list all_but(const char *without)
 {
 	static struct nc_effective programs[HOOKS];
-	struct nc_effective_list list = { .programs = programs };
+	struct nc_effective_list list = {.programs = programs};
 
 	memset(programs, 0, sizeof(programs));
 	for (size_t i = 0; i < HOOKS; i++) {
@@ -44,13 +44,13 @@ static struct nc_closure row_of(struct nc_closure_facts facts, const struct nc_e
 	return rows[0];
 }
 
-static const struct nc_closure_facts run = { .true_root = true, .starts_process = true };
-static const struct nc_closure_facts attach = { .true_root = true };
+static const struct nc_closure_facts run = {.true_root = true, .starts_process = true};
+static const struct nc_closure_facts attach = {.true_root = true};
 
 static void paths_are_words_and_unique(void **state)
 {
 	struct nc_effective_list list = all_but(NULL);
-	struct nc_closure_facts facts = { .effective = &list, .true_root = true };
+	struct nc_closure_facts facts = {.effective = &list, .true_root = true};
 	const struct nc_closure *rows;
 	size_t count;
 
@@ -69,9 +69,9 @@ static void programs_that_are_missing_open_their_paths(void **state)
 {
 	static const struct {
 		const char *without, *path;
-	} cases[] = { { "connect4", "tcp_connect" },	 { "connect6", "v4_mapped" },	   { "sendmsg4", "udp_sendto" },      { "egress", "udp_connected" },
-		      { "sock_create", "udplite" },	 { "setsockopt", "multicast_join" }, { "ingress", "listen" },	      { "egress", "destination_rewrite" },
-		      { "egress", "host_address" }, { "sock_create", "mptcp" } };
+	} cases[] = {{"connect4", "tcp_connect"}, {"connect6", "v4_mapped"},	    {"sendmsg4", "udp_sendto"}, {"egress", "udp_connected"},
+		     {"sock_create", "udplite"},  {"setsockopt", "multicast_join"}, {"ingress", "listen"},	{"egress", "destination_rewrite"},
+		     {"egress", "host_address"},  {"sock_create", "mptcp"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -118,8 +118,10 @@ static void unix_peers(void **state)
 static void measures_count_only_for_who_starts_the_process(void **state)
 {
 	struct nc_effective_list list = all_but("lsm_");
-	static const char *const paths[] = { "cgroup_move", "pins", "same_uid_process", "terminal_injection", "dns_key_request", "inherited_descriptor",
-					     "other_families", "connected_socket_from_outside" };
+	static const char *const paths[] = {"cgroup_move",	"pins",
+					    "same_uid_process", "terminal_injection",
+					    "dns_key_request",	"inherited_descriptor",
+					    "other_families",	"connected_socket_from_outside"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
