@@ -30,24 +30,23 @@ dialled() {
 	line=$(cat "$WORLD/line")
 }
 
-# inside VERB...: as `as`, without a cordon
-as_control() { try attempt_user "$@"; }
-
 listens_in_vain() {
-	local address=$1 who
+	local address=$1 who syn_ack='.event=="packet" and .way=="in" and .protocol==6 and ((.flags/2|floor)%2==1) and .flags>=16'
 	shift
+	mark
 	attempt_user -t 3000 "$@" >"$WORLD/c.out" 2>"$WORLD/c.err" &
 	eventually 30 "grep -q listening $WORLD/c.err"
 	run in_net timeout 5 "$tools/attempt" tcp "$address" "$(awk '{print $2}' "$WORLD/c.err")"
 	wait $!
 	[[ "$output" == *"from the workload"* ]]
+	arrived "$syn_ack"
 	for who in user root attached; do
 		dialled "$address" $who "$@"
 		refused
 		[[ "$peer" != *"from the workload"* ]]
 		# No SYN-ACK left: the wire saw the SYN go in and nothing come back.
 		fence
-		! since | jq -e -s 'any(.[]; .event=="packet" and .way=="in" and .protocol==6 and ((.flags/2|floor)%2==1) and .flags>=16)' >/dev/null
+		no_arrival "$syn_ack"
 	done
 }
 

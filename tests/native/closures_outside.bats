@@ -38,7 +38,7 @@ inside_uid() { cordon id -u; }
 		as $who open-file "/proc/$pid/environ"
 		refused
 		fence
-		! arrived '.event=="data" and (.local|contains($a))' $PUB_B
+		no_arrival '.event=="data" and (.local|contains($a))' $PUB_B
 	done
 	kill "$pid"
 	wait

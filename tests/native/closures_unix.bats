@@ -26,7 +26,7 @@ kept_from() {
 		refused
 		fence
 		sleep 0.1
-		! since wl | grep -e accept -e datagram
+		PLACE=wl no_arrival '.event=="accept" or .event=="datagram"'
 	done
 }
 
@@ -81,7 +81,7 @@ helper() {
 			as $who scm-receive "$WORLD/giver" $PUB_B 443
 			refused
 			fence
-			! arrived '(.event=="data" or .event=="datagram") and (.local|contains($a))' $PUB_B
+			no_arrival '(.event=="data" or .event=="datagram") and (.local|contains($a))' $PUB_B
 			kill $HELPER 2>/dev/null || true
 			wait $HELPER || true
 		done
