@@ -27,6 +27,12 @@ foreign() {
 	eventually 30 "grep -q attached $WORLD/foreign.out" || { cat "$WORLD/foreign.out" >&2; return 1; }
 }
 
+# cancelling CGROUP WHAT: one that needs bpf_set_retval (5.18); where there is none, nobody can cancel a refusal
+cancelling() {
+	foreign "$@" 2>/dev/null && return
+	grep -q 'Invalid argument' "$WORLD/foreign.out" && echo "# no bpf_set_retval here" >&3
+}
+
 rewrite() { # rewrite TABLE-FAMILY FROM TO
 	in_wl nft -f - <<-END
 		table $1 rewriting {
@@ -106,7 +112,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "a foreign program that comes later and cancels the refusal: the packet was never admitted" {
 	attach_up
-	foreign "$ROOT" cancel
+	cancelling "$ROOT" cancel
 	mark
 	as attached tcp $PUB_B 443
 	refused
@@ -121,7 +127,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	local group
 	attach_up
 	group=$(cat "$WORLD/attached.name")
-	foreign "$ROOT/$group" cancel
+	cancelling "$ROOT/$group" cancel
 	mark
 	as attached tcp $PUB_B 443
 	refused
@@ -149,7 +155,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "a foreign program that cancels the refusal of sendmsg: the packet is judged for itself" {
 	attach_up
-	foreign "$ROOT" cancel-sendmsg
+	cancelling "$ROOT" cancel-sendmsg
 	mark
 	as attached udp-sendto $PUB_B 443
 	refused EPERM
@@ -160,7 +166,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	attach_up
 	group=$(cat "$WORLD/attached.name")
 	mkdir -p "$ROOT/$group/below"
-	foreign "$ROOT/$group/below" cancel
+	cancelling "$ROOT/$group/below" cancel
 	mark
 	run inside "$group/below" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
