@@ -145,10 +145,6 @@ int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, 
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
 
-#ifdef NC_MUTANTS
-void nc_mutant_options(struct nc_host_options *options); /* mutants/options.c: in the program that the matrix builds for itself, and nowhere else */
-#endif
-
 /* help.c */
 void nc_help_print(void);
 void nc_help_command(const struct nc_command *command);
