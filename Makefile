@@ -198,7 +198,7 @@ $B/netcordon.bash: $B/netcordon
 	$(Q)$B/netcordon help --completion >$@
 
 $B/capability-%.json: $B/netcordon
-	$(Q)$B/netcordon version --capability $* >$@
+	$(Q)$B/netcordon admit --capability $* --print >$@
 
 # source:installed:mode
 INSTALLED = \
