@@ -13,6 +13,7 @@ setup_file() {
 teardown() {
 	attach_down
 	in_wl nft flush ruleset 2>/dev/null || true
+	in_wl ip -6 route del $PUB6_A 2>/dev/null || true
 	[ -z "${FOREIGN-}" ] || { kill "$FOREIGN" 2>/dev/null; wait "$FOREIGN" 2>/dev/null || true; FOREIGN=; }
 }
 
@@ -114,6 +115,36 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	as attached udp-connect-send $PUB_B 443
 	refused EPERM
 	nothing_reached $PUB_B
+}
+
+@test "the same on the sealed cgroup itself, behind ours" {
+	local group
+	attach_up
+	group=$(cat "$WORLD/attached.name")
+	foreign "$ROOT/$group" cancel
+	mark
+	as attached tcp $PUB_B 443
+	refused
+	nothing_reached $PUB_B
+}
+
+@test "an encapsulating route: the listed address leads into a segment list" {
+	local who
+	attach_up
+	in_wl ip -6 route add $PUB6_A encap seg6 mode encap segs $PUB6_B via fd77::1 dev wl0
+	mark
+	try attempt_user -t 300 udp-sendto $PUB6_A 443 || true
+	fence
+	wire $PUB6_B # the path is real
+	for who in user root attached; do
+		mark
+		as $who -t 300 udp-sendto $PUB6_A 443
+		refused EPERM sendto
+		as $who -t 1500 tcp $PUB6_A 443
+		refused ETIMEDOUT connect
+		nothing_reached $PUB6_B
+		refusal packet_malformed
+	done
 }
 
 @test "a foreign program that cancels the refusal of sendmsg: the packet is judged for itself" {

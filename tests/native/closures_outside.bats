@@ -82,6 +82,19 @@ inside_uid() { cordon id -u; }
 	[ "$(awk '/^Groups:/ {print NF}' <<<"$output")" -le 2 ]
 }
 
+@test "a user id that a process outside has is refused before anything runs" {
+	setpriv --reuid 65533 --regid 65533 --clear-groups sleep 30 3>&- &
+	local other=$!
+	eventually 30 "[ \"\$(ps -o uid= -p $other | tr -d ' ')\" = 65533 ]"
+	MEMBERS='"process":{"user":"65533"}' base_profile
+	run cordon "$tools/attempt" family 2 1 0
+	kill $other
+	base_profile
+	[ "$status" -eq 125 ]
+	[[ "$output" == *uid_shared* ]]
+	[[ "$output" != *'"verb"'* ]]
+}
+
 @test "pins: hidden, and the bpf call is refused" {
 	local who pin
 	cordon true
