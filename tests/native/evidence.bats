@@ -159,6 +159,30 @@ except PermissionError:
 	[ "$(jq -r .provider "$WORLD/attached/launch.json")" = netcordon:attach-provider ]
 }
 
+@test "commands of exec and questions of the resolver are described too" {
+	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
+	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"api.example\",\"port\":443,\"wire\":\"any\"}]}}" >"$WORLD/profile.json"
+	in_net dnsmasq -k -p 53 --listen-address=127.0.0.1 --bind-interfaces --no-resolv --no-hosts --user=root --address=/api.example/$PUB_A \
+		--address=/private.example/$PRIV -x "$WORLD/dnsmasq.pid" 3>&- >/dev/null 2>&1 &
+	eventually 50 '[ -s $WORLD/dnsmasq.pid ]'
+	rm -rf "$WORLD/evidence"
+	mkfifo -m 666 "$WORLD/go"
+	in_net "$netcordon" run --config "$WORLD/netcordon.conf" --instance described --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" \
+		--evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- sh -c "getent hosts api.example other.example; cat $WORLD/go" 3>&- >"$WORLD/launch.out" 2>&1 &
+	supervisor=$!
+	eventually 150 '[ -f $WORLD/evidence/checkpoint.json ]' || { cat "$WORLD/launch.out" >&2; return 1; }
+	timeout 30 "$netcordon" exec described --root "$ROOT" --authority plane -- true
+	timeout 10 sh -c "echo >$WORLD/go"
+	wait "$supervisor"
+	kill "$(cat "$WORLD/dnsmasq.pid")"
+	answers complete
+	event '.kind=="name" and .reason=="name_granted" and .name=="api.example"'
+	event '.kind=="name" and .reason=="name_not_listed" and .name=="other.example"'
+	event '.kind=="exec" and .authority=="plane" and .command=="true"'
+	described
+	[ "$(python_says)" = complete ]
+}
+
 @test "E01: a flood that the ring cannot hold: verdicts unaffected, the loss counted and signed, incomplete" {
 	local edge
 	mark
