@@ -32,7 +32,8 @@
 	X(GRANT_EXPIRY, 20, "grant_expiry", "an expired grant counts for nothing")                                                             \
 	X(RESOLVER_MARK, 21, "resolver_mark", "a redirect goes only to the marked socket")                                                     \
 	X(PASSED, 22, "passed", "a socket that was handed in is refused (LSM)")                                                                \
-	X(FAMILY, 23, "family", "address families past the cordon's sight are refused (LSM)")
+	X(FAMILY, 23, "family", "address families past the cordon's sight are refused (LSM)")							\
+	X(RECHECK, 24, "recheck", "what was admitted before says nothing about the next connection")
 
 #define NC_ENUM_CHECK(symbol, bit, ...) NC_CHECK_BIT_##symbol = bit,
 enum nc_check_bit { NC_CHECKS(NC_ENUM_CHECK) };
@@ -44,8 +45,23 @@ const volatile unsigned long long nc_checks_off = 0;
 extern unsigned long long nc_checks_off;
 #endif
 #define NC_CHECK(symbol) (!(nc_checks_off & (1ull << NC_CHECK_BIT_##symbol)))
+
+/* The fault that RECHECK's absence is: an instance that was admitted somewhere is admitted everywhere. */
+#ifdef __bpf__
+unsigned long long nc_admitted_generation = 0;
+#else
+static unsigned long long nc_admitted_generation __attribute__((unused));
+#endif
+#define NC_REMEMBER(generation_)                                                                                                               \
+	do {                                                                                                                                   \
+		if (!NC_CHECK(RECHECK))                                                                                                        \
+			nc_admitted_generation = (generation_);                                                                                \
+	} while (0)
+#define NC_REMEMBERED(generation_) (!NC_CHECK(RECHECK) && nc_admitted_generation == (generation_))
 #else
 #define NC_CHECK(symbol) 1
+#define NC_REMEMBER(generation_) ((void)0)
+#define NC_REMEMBERED(generation_) 0
 #endif
 
 #endif

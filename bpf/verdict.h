@@ -230,11 +230,14 @@ static __always_inline void nc_decide_destination(const struct nc_slot *slot, co
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_MODE_UNRESTRICTED);
 	if (literal) {
 		verdict->policy_flags = literal->flags;
+		NC_REMEMBER(slot->generation);
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
 	}
-	if (nc_grant_allows(slot, flow, verdict))
+	if (nc_grant_allows(slot, flow, verdict)) {
+		NC_REMEMBER(slot->generation);
 		return;
-	if (!NC_CHECK(LISTED))
+	}
+	if (!NC_CHECK(LISTED) || NC_REMEMBERED(slot->generation))
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_DESTINATION_NOT_LISTED);
 }

@@ -49,7 +49,8 @@ static json_t *describe(const json_t *request)
 
 	if (!flavour)
 		return refuse("option", "there is no such flavour");
-	return description(flavour->provider, "1", "workload plane", "proxy", "guard_host guard_port guard_public guard_recheck guard_lists guard_routes guard_credential");
+	return description(flavour->provider, "1", "workload plane", "proxy",
+			   "guard_host guard_port guard_public guard_recheck guard_lists guard_routes guard_credential");
 }
 
 static void add_destinations(struct guard *guard, const json_t *list)
@@ -140,7 +141,8 @@ become_guard(const json_t *request, const struct flavour *flavour, const char *a
 {
 	struct guard guard = guard_of(request, flavour, authority);
 	static char *empty[] = {NULL};
-	char **environment = flavour->flattened || is_off(request, "guard_credential") ? environment_of(part_at(request, "credentials", NULL)) : empty;
+	char **environment =
+		flavour->flattened || is_off(request, "guard_credential") ? environment_of(part_at(request, "credentials", NULL)) : empty;
 	const struct nc_plain place = {
 		.netns = text_at(request, "netns", "edge", NULL), .resolver = text_at(request, "resolver", NULL), .environment = empty};
 	uint16_t port = 0;
@@ -206,7 +208,8 @@ static json_t *prepare(const json_t *request)
 		return refuse("confine", "the workload's routes cannot be changed");
 	snprintf(proxy, sizeof(proxy), "http://%s:%u", edge, port);
 	snprintf(plane_proxy, sizeof(plane_proxy), "http://%s:%u", flavour->flattened ? edge : "127.0.0.1", flavour->flattened ? port : plane_port);
-	return prepared(json_pack("{s:s s:s s:[i,i] s:O s:O}", "workload", proxy, "plane", plane_proxy, "guards", (int)guard, (int)plane, "netns",
+	return prepared(flavour->provider, "1",
+			json_pack("{s:s s:s s:[i,i] s:O s:O}", "workload", proxy, "plane", plane_proxy, "guards", (int)guard, (int)plane, "netns",
 				  part_at(request, "netns", NULL), "credentials", part_at(request, "credentials", NULL) ?: json_object()));
 }
 

@@ -10,7 +10,7 @@ static json_t *describe(const json_t *request)
 
 static json_t *prepare(const json_t *request)
 {
-	return prepared(json_deep_copy(part_at(request, "netns", NULL)));
+	return prepared("reference:no-enforcement", "1", json_deep_copy(part_at(request, "netns", NULL)));
 }
 
 static json_t *exec(const json_t *request)

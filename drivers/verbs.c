@@ -39,9 +39,9 @@ json_t *description(const char *provider, const char *revision, const char *auth
 			 "authorities", words(authorities), "transport", transport, "mutants", words(mutants));
 }
 
-json_t *prepared(json_t *state)
+json_t *prepared(const char *provider, const char *revision, json_t *state)
 {
-	return json_pack("{s:i s:o}", "version", NC_DRIVER_VERSION, "state", state);
+	return json_pack("{s:i s:s s:s s:o}", "version", NC_DRIVER_VERSION, "provider", provider, "provider_revision", revision, "state", state);
 }
 
 json_t *nothing(const json_t *request)

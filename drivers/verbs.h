@@ -21,8 +21,8 @@ int verbs_main(int argc, char **argv, const struct verbs *verbs);
 /* {"error": ...}: the provider cannot. */
 json_t *refuse(const char *code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 json_t *description(const char *provider, const char *revision, const char *authorities, const char *transport, const char *mutants);
-/* {"version": 1, "state": state}; takes the reference. */
-json_t *prepared(json_t *state);
+/* {"version": 1, "provider", "provider_revision", "state": state}; takes the reference. */
+json_t *prepared(const char *provider, const char *revision, json_t *state);
 json_t *nothing(const json_t *request); /* a teardown that has nothing to do */
 
 /* A string below the request: text_at(request, "netns", "workload", NULL). NULL when it is not there. */

@@ -48,8 +48,8 @@ const char *nc_nearest(const char *typed, const char *const *words)
 	for (; *words; words++) {
 		int steps = distance(typed, *words);
 
-		/* Two slips are likely a slip; two slips in a word of three letters are another word. */
-		if (steps < least && steps * 2 < (int)strlen(*words)) {
+		/* Half of a word's letters may be slips; beyond that it is another word. */
+		if (steps < least && steps * 2 <= (int)strlen(*words)) {
 			least = steps;
 			near = *words;
 		}

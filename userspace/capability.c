@@ -7,7 +7,7 @@
 #include "ceiling.h"
 #include "fields.h"
 #include "json.h"
-#include "manifest.h"
+#include "revision.h"
 
 static const char *const provider_names[] = {
 #define PROVIDER_NAME(symbol, word, name) [NC_PROVIDER_##symbol] = name,
@@ -120,12 +120,8 @@ void nc_capability_own(enum nc_provider provider, struct nc_capability *ret_capa
 	struct nc_capability own = {.egress_certification = NC_GRADE_ADVISORY_FILTER};
 
 	snprintf(own.provider, sizeof(own.provider), "%s", provider_names[provider]);
-#ifdef NC_REVISION
-	snprintf(own.provider_revision, sizeof(own.provider_revision), "%s", NC_REVISION);
-#else
-	snprintf(own.provider_revision, sizeof(own.provider_revision), "%s", NC_REVISION_DEV);
-#endif
-	snprintf(own.manifest, sizeof(own.manifest), "%s", NC_MANIFEST);
+	snprintf(own.provider_revision, sizeof(own.provider_revision), "%s", nc_revision_name());
+	snprintf(own.manifest, sizeof(own.manifest), "%s", nc_revision_manifest());
 	*ret_capability = own;
 }
 

@@ -92,7 +92,9 @@ static int read_profile(const struct nc_invocation *invocation, struct nc_profil
 	if (!path)
 		return reterr->status;
 	ret = nc_profile_read(path, &text, &length, reterr);
-	return ret < 0 ? ret : nc_profile_parse(text, length, ret_profile, reterr);
+	if (ret < 0)
+		return nc_invocation_profile_hint(invocation, ret, reterr);
+	return nc_profile_parse(text, length, ret_profile, reterr);
 }
 
 /* The operator's floor and prefixes in the form in which the kernel has them. The caller frees *ret_floor. */

@@ -229,7 +229,7 @@ static int finish(struct nc_invocation *invocation, const struct nc_launch_optio
 	if (ret >= 0)
 		return status;
 	invocation->failure = status;
-	return hint_key(options, ret, reterr);
+	return nc_invocation_profile_hint(invocation, hint_key(options, ret, reterr), reterr);
 }
 
 int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr)

@@ -179,12 +179,51 @@ const struct nc_command nc_commands[] = {
 	 .least = 1,
 	 .most = 1,
 	 .no_config = true},
+	{.group = "Conformance",
+	 .name = "conform",
+	 .arguments = "",
+	 .summary = "run the conformance matrix against a provider",
+	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly the "
+		 "check under test switched off. Exits 0 when all five facts are established, 1 when not. What it writes with --bundle is unsigned "
+		 "and certifies nothing until a release authority signs it.",
+	 .options = nc_conform_options_table,
+	 .function = nc_command_conform,
+	 .no_config = true},
+	{.group = "Conformance",
+	 .name = "receipt sign",
+	 .arguments = "BUNDLE",
+	 .summary = "recheck a bundle and sign its statement as a receipt",
+	 .text = "Runs where the key is. Every outcome is decided again from the transcripts; refuses unless all five facts are established.",
+	 .options = nc_receipt_sign_options,
+	 .function = nc_command_receipt_sign,
+	 .least = 1,
+	 .most = 1,
+	 .no_config = true},
+	{.group = "Conformance",
+	 .name = "receipt verify",
+	 .arguments = "RECEIPT",
+	 .summary = "check a receipt's signature under the attester set",
+	 .text = "The set is compiled in, and empty as shipped. With --attesters the answer is valid under a set that the caller supplied, never a "
+		 "grade. A key that was rotated since and a revoked one are answers of their own: exit status 6 and 7.",
+	 .options = nc_receipt_verify_options,
+	 .function = nc_command_receipt_verify,
+	 .least = 1,
+	 .most = 1,
+	 .no_config = true},
+	{.group = "Conformance",
+	 .name = "admit",
+	 .arguments = "",
+	 .summary = "would this profile be admitted on this provider",
+	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything else. "
+		 "No option supplies keys to a grade.",
+	 .options = nc_admit_options,
+	 .function = nc_command_admit},
 	{.group = "Program",
 	 .name = "version",
 	 .arguments = "",
 	 .summary = "print the build, its revision and what it speaks",
 	 .text = "A build whose manifest is not that of a released revision calls itself dev, and can hold no receipt.",
-	 .options = no_options,
+	 .options = nc_version_options,
 	 .function = nc_command_version,
 	 .no_config = true},
 	{.group = "Program",
@@ -229,18 +268,21 @@ static void second_words(const char *first, char *ret_words, size_t size)
 	}
 }
 
+/* What stands first in commands is looked for, also of those that have two words. */
 static int command_unknown(const char *word, struct nc_error *reterr)
 {
-	const char *names[64] = {NULL};
+	char firsts[sizeof(nc_commands) / sizeof(*nc_commands)][32];
+	const char *names[sizeof(nc_commands) / sizeof(*nc_commands)] = {NULL};
 	const char *near;
-	size_t count = 0;
 
-	for (const struct nc_command *command = nc_commands; command->name; command++)
-		names[count++] = command->name;
+	for (size_t i = 0; nc_commands[i].name; i++) {
+		snprintf(firsts[i], sizeof(firsts[i]), "%.*s", (int)strcspn(nc_commands[i].name, " "), nc_commands[i].name);
+		names[i] = firsts[i];
+	}
 	near = nc_nearest(word, names);
 	nc_error_set(reterr, NC_E_USAGE, -EINVAL, "'%s' is not a command", word);
 	if (near)
-		return nc_error_hint(reterr, "did you mean '%s'? `netcordon help` lists them all", near);
+		return nc_error_hint(reterr, "did you mean '%s'? `netcordon help` lists the commands", near);
 	return nc_error_hint(reterr, "`netcordon help` lists the commands");
 }
 

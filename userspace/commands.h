@@ -63,6 +63,24 @@ enum nc_option {
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
+	NC_OPTION_CAPABILITY_OF,
+	NC_OPTION_PROVIDER,
+	NC_OPTION_DRIVER,
+	NC_OPTION_DRIVER_OPTIONS,
+	NC_OPTION_MANIFEST,
+	NC_OPTION_CASE,
+	NC_OPTION_FACT,
+	NC_OPTION_LIST,
+	NC_OPTION_TAP,
+	NC_OPTION_BUNDLE,
+	NC_OPTION_CLIENT,
+	NC_OPTION_LISTENERS,
+	NC_OPTION_ATTESTERS,
+	NC_OPTION_CAPABILITY,
+	NC_OPTION_RECEIPT,
+	NC_OPTION_ENROLLMENT,
+	NC_OPTION_MATERIALIZATION,
+	NC_OPTION_PRINT,
 	NC_OPTION_END
 };
 
@@ -123,6 +141,8 @@ void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_o
  * NULL with a USAGE error when --profile is missing. */
 char *nc_invocation_profile(const struct nc_invocation *invocation, struct nc_error *reterr);
 
+/* When `ret` says that it could not be read: adds the rule above as a hint. Returns `ret`. */
+int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr);
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
 
@@ -148,9 +168,14 @@ int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr
 int nc_command_key_generate(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_key_public(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_conform(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_receipt_verify(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_admit(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr);
 
+extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
-	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
+	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[], nc_version_options[];
 
 #endif

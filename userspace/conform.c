@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "conform.h"
 #include "conform_run.h"
+#include "conform_transcript.h"
 
 #define LATE_NS UINT64_C(3300000000) /* beyond the second retransmission of a SYN (RFC 6298: 1 s, then doubled) */
 
@@ -39,8 +40,8 @@ static const char *switches_of(const struct nc_case *row, const struct nc_driver
 
 void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT])
 {
-	size_t cases[NC_FACT_COUNT] = { 0 }, green[NC_FACT_COUNT] = { 0 };
-	bool reached[NC_FACT_COUNT] = { false }, refused[NC_FACT_COUNT] = { false };
+	size_t cases[NC_FACT_COUNT] = {0}, green[NC_FACT_COUNT] = {0};
+	bool reached[NC_FACT_COUNT] = {false}, refused[NC_FACT_COUNT] = {false};
 
 	for (size_t i = 0; i < count; i++) {
 		enum nc_fact fact = results[i].row->fact;
@@ -72,7 +73,8 @@ static int run_case(struct nc_cast *cast, struct nc_result *result, struct nc_la
 			json_decref(transcript);
 			continue;
 		}
-		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT ? off : "", &result->runs[kind], &late[kind], transcript, reterr);
+		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT ? off : "", &result->runs[kind], &late[kind], transcript,
+				   reterr);
 		json_object_set_new(result->transcript, nc_run_word((enum nc_run_kind)kind), transcript);
 	}
 	return r;
@@ -103,9 +105,7 @@ static void look_again(struct nc_cast *cast, struct nc_conformance *conformance,
 
 			if (one->watched)
 				nc_observer_seen(cast->theatre.observer, one->since, &one->address, one->port, one->protocol, one->token, &run->seen);
-			json_object_set_new(transcript, "seen",
-					    json_pack("{s:i s:i s:i s:i}", "listened", run->seen.listened, "tokens", run->seen.tokens, "packets", run->seen.packets,
-						      "lost", (int)run->lost));
+			json_object_set_new(transcript, "run", nc_run_json(run));
 			json_object_set_new(transcript, "result", json_string(nc_run_result_word(nc_run_result(run))));
 		}
 		decide(cast, result);
@@ -114,9 +114,33 @@ static void look_again(struct nc_cast *cast, struct nc_conformance *conformance,
 	}
 }
 
+/* Is `id` in a list divided by commas? */
+static bool in_list(const char *list, const char *id)
+{
+	size_t length = strlen(id);
+
+	for (const char *at = list; (at = strstr(at, id)); at += length) {
+		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static int check_ids(const char *list, struct nc_error *reterr)
+{
+	NC_FREE char *copy = strdup(list);
+	char *state = NULL;
+
+	for (char *id = copy ? strtok_r(copy, ",", &state) : NULL; id; id = strtok_r(NULL, ",", &state)) {
+		if (!nc_case_find(id))
+			return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no case \"%s\"", id);
+	}
+	return 0;
+}
+
 static bool wanted(const struct nc_conform_options *options, const struct nc_case *row)
 {
-	if (options->only_case && strcmp(options->only_case, row->id))
+	if (options->only_case && !in_list(options->only_case, row->id))
 		return false;
 	return !options->only_fact || !strcmp(options->only_fact, nc_fact_word(row->fact));
 }
@@ -125,8 +149,8 @@ static int choose_cases(const struct nc_conform_options *options, struct nc_conf
 {
 	enum nc_fact fact;
 
-	if (options->only_case && !nc_case_find(options->only_case))
-		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no case \"%s\"", options->only_case);
+	if (options->only_case && check_ids(options->only_case, reterr) < 0)
+		return -ENOENT;
 	if (options->only_fact && !nc_fact_parse(options->only_fact, &fact))
 		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no fact \"%s\"", options->only_fact);
 	conformance->results = calloc(nc_case_count, sizeof(*conformance->results));
@@ -149,7 +173,7 @@ static int choose_cases(const struct nc_conform_options *options, struct nc_conf
 static int build_theatre(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_theatre *theatre, char client[512],
 			 struct nc_error *reterr)
 {
-	static const enum nc_site watched[] = { NC_SITE_INTERNET, NC_SITE_PRIVATE, NC_SITE_PLANE };
+	static const enum nc_site watched[] = {NC_SITE_INTERNET, NC_SITE_PRIVATE, NC_SITE_PLANE};
 	int r = nc_world_new(&theatre->world, reterr);
 
 	theatre->client = options->client;
@@ -186,18 +210,19 @@ static int run_all(struct nc_cast *cast, struct nc_conformance *conformance, str
 		return r;
 	last = now_ns();
 	while (now_ns() - last < LATE_NS)
-		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	look_again(cast, conformance, late);
 	return 0;
 }
 
 int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr)
 {
-	struct nc_conformance conformance = { 0 };
-	struct nc_cast cast = { .options = options };
+	struct nc_conformance conformance = {0};
+	struct nc_cast cast = {.options = options};
 	uint64_t began = now_ns();
 	char client[512];
-	int r = nc_driver_open(options->driver, options->provider, options->provider_revision, options->driver_options, &conformance.driver, reterr);
+	int r = nc_driver_open(options->driver, options->provider, options->provider_revision, options->driver_options, options->driver_ms,
+			       &conformance.driver, reterr);
 
 	if (r < 0)
 		return r;
@@ -209,6 +234,7 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 		r = build_theatre(options, &conformance, &cast.theatre, client, reterr);
 	if (!r)
 		r = run_all(&cast, &conformance, reterr);
+	nc_conform_finish_driver(&conformance.driver, options->driver_options);
 	nc_conform_reap();
 	nc_observer_free(cast.theatre.observer);
 	nc_world_free(cast.theatre.world);
@@ -229,12 +255,12 @@ void nc_conformance_free(struct nc_conformance *conformance)
 		json_decref(conformance->results[i].transcript);
 	free(conformance->results);
 	nc_driver_close(&conformance->driver);
-	*conformance = (struct nc_conformance){ 0 };
+	*conformance = (struct nc_conformance){0};
 }
 
 int nc_conform_client(char ret_path[512], struct nc_error *reterr)
 {
-	static const char *const places[] = { "attempt", "tests/native/attempt", "../libexec/netcordon/attempt" };
+	static const char *const places[] = {"attempt", "tests/native/attempt", "../libexec/netcordon/attempt"};
 	char self[400];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;

@@ -24,9 +24,11 @@ struct nc_conform_options {
 	const char *manifest;			  /* digest of what is tested, as the operator says it */
 	const json_t *driver_options;		  /* an object, handed to the driver as it is */
 	const char *client;			  /* the hostile client; NULL: beside this program */
-	const char *only_case;			  /* NULL: all */
+	const char *only_case;			  /* ids divided by commas; NULL: all */
+	int driver_ms;				  /* limit for each verb of the driver; 0: the usual ones */
 	const char *only_fact;
-	bool listeners_off; /* nothing listens at the targets: shows that the matrix then calls nothing green */
+	const char *scratch; /* a folder for the run */
+	bool listeners_off;  /* nothing listens at the targets: shows that the matrix then calls nothing green */
 	/* Called when a case is decided, and once more for each whose late packets change it. NULL: silence. */
 	void (*progress)(void *context, const struct nc_case *row, const struct nc_run *runs, const struct nc_verdict_of_case *verdict, size_t done,
 			 size_t total);

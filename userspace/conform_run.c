@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "cleanup.h"
 #include "conform_run.h"
+#include "conform_warden.h"
 #include "json.h"
 #include "plain.h"
 
@@ -160,11 +161,13 @@ static int attempt(struct nc_cast *cast, const struct nc_stage *stage, json_t *r
 static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const char *off, struct nc_run *run, json_t *transcript,
 		       struct nc_error *reterr)
 {
-	char scratch[] = "/tmp/nc-conform-XXXXXX", instance[NC_TOKEN_SIZE];
-	NC_JSON json_t *request = NULL, *answer = NULL, *ignored = NULL;
+	char scratch[NC_SCRATCH_MAX + 16], pending[NC_SCRATCH_MAX + 24], instance[NC_TOKEN_SIZE];
+	NC_JSON json_t *request = NULL, *state = NULL, *ignored = NULL;
 	struct nc_error teardown_error = {0};
 	int r;
 
+	snprintf(scratch, sizeof(scratch), "%.60s/XXXXXX", cast->options->scratch);
+	snprintf(pending, sizeof(pending), "%.60s/%s", cast->options->scratch, NC_PENDING_TEARDOWN);
 	if (!mkdtemp(scratch))
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "make a scratch folder");
 	chmod(scratch, 0755);
@@ -173,11 +176,11 @@ static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const
 	if (!strcmp(stage->authority, "plane") && !cast->driver->plane)
 		r = nc_error_set(reterr, NC_E_AUTHORITY_DIMENSION_ABSENT, -EOPNOTSUPP, "the provider knows one authority only");
 	else
-		r = nc_driver_ask(cast->driver, "prepare", request, cast->driver->prepare_ms, &answer, reterr);
-	if (!r && !json_object_get(answer, "state"))
-		r = nc_error_set(reterr, NC_E_DRIVER_GARBAGE, -EPROTO, "%s prepare: the answer has no state", cast->driver->path);
+		r = nc_driver_prepare(cast->driver, request, &state, reterr);
 	if (!r) {
-		json_object_set(request, "state", json_object_get(answer, "state"));
+		json_object_set(request, "state", state);
+		/* Should the matrix be killed now, its warden finds here what to tear down. */
+		json_dump_file(request, pending, JSON_COMPACT);
 		r = attempt(cast, stage, request, run, transcript, reterr);
 		json_object_del(request, "command");
 		if (nc_driver_ask(cast->driver, "teardown", request, cast->driver->teardown_ms, &ignored, &teardown_error) < 0 && !r) {
@@ -185,6 +188,7 @@ static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const
 			r = teardown_error.status;
 		}
 	}
+	unlink(pending);
 	nc_conform_reap();
 	rmdir(scratch);
 	return r;
@@ -263,6 +267,15 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 	nc_stage_strike(&cast->theatre, &stage);
 	*ret_run = run;
 	return 0;
+}
+
+void nc_conform_finish_driver(const struct nc_driver *driver, const json_t *options)
+{
+	NC_JSON json_t *request = json_pack("{s:i s:O s:n}", "version", NC_DRIVER_VERSION, "options", options, "state");
+	NC_JSON json_t *answer = NULL;
+	struct nc_error ignored = {0};
+
+	nc_driver_ask(driver, "teardown", request, driver->teardown_ms, &answer, &ignored);
 }
 
 int nc_conform_adopt(struct nc_error *reterr)

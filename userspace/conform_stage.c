@@ -145,6 +145,10 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 
 	switch (row->construction) {
 	case NC_CONSTRUCTION_PORT:
+		/* A guard without the port in its comparison has to compare with some port: this one, in netcordon's mutant. */
+		stage->listed.port = stage->twin.port = 443;
+		r = new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		return r < 0 ? r : beside(theatre, stage, reterr);
 	case NC_CONSTRUCTION_PROTOCOL:
 	case NC_CONSTRUCTION_BIT:
 	case NC_CONSTRUCTION_REDIRECT_PORT:

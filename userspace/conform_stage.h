@@ -61,7 +61,7 @@ void nc_stage_strike(struct nc_theatre *theatre, struct nc_stage *stage);
 int nc_pick_address(struct nc_theatre *theatre, int family, const char *class, union nc_address *ret_address, struct nc_error *reterr);
 uint16_t nc_pick_port(void);
 void nc_pick_token(char token[NC_TOKEN_SIZE]);
-void nc_pick_name(char *ret_name, size_t size); 
+void nc_pick_name(char *ret_name, size_t size);
 /* conform_client.c: the command line for `client` (a case's column) and what its output says. */
 json_t *nc_client_command(const struct nc_theatre *theatre, const char *client, const struct nc_stage *stage, const struct nc_spot *to,
 			  const char *token, int wait_ms);

@@ -124,8 +124,8 @@ static int read_description(const json_t *answer, struct nc_driver *driver, stru
 	return 0;
 }
 
-int nc_driver_open(const char *path, const char *provider, const char *provider_revision, const json_t *options, struct nc_driver *ret_driver,
-		   struct nc_error *reterr)
+int nc_driver_open(const char *path, const char *provider, const char *provider_revision, const json_t *options, int limit_ms,
+		   struct nc_driver *ret_driver, struct nc_error *reterr)
 {
 	struct nc_driver driver = {.path = path,
 				   .describe_ms = NC_DRIVER_DESCRIBE_MS,
@@ -134,7 +134,11 @@ int nc_driver_open(const char *path, const char *provider, const char *provider_
 				   .exec_slack_ms = NC_DRIVER_EXEC_SLACK_MS};
 	NC_JSON json_t *request = json_pack("{s:i s:O}", "version", NC_DRIVER_VERSION, "options", options);
 	NC_JSON json_t *answer = NULL;
-	int r = nc_driver_ask(&driver, "describe", request, driver.describe_ms, &answer, reterr);
+	int r;
+
+	if (limit_ms)
+		driver.describe_ms = driver.prepare_ms = driver.teardown_ms = driver.exec_slack_ms = limit_ms;
+	r = nc_driver_ask(&driver, "describe", request, driver.describe_ms, &answer, reterr);
 
 	if (!r)
 		r = read_description(answer, &driver, reterr);
@@ -147,6 +151,37 @@ int nc_driver_open(const char *path, const char *provider, const char *provider_
 		return r;
 	}
 	*ret_driver = driver;
+	return 0;
+}
+
+int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, json_t **ret_state, struct nc_error *reterr)
+{
+	static const char *const members[] = {"version", "provider", "provider_revision", "state", NULL};
+	char provider[NC_PROVIDER_MAX], revision[NC_REVISION_MAX];
+	NC_JSON json_t *answer = NULL;
+	struct nc_fields fields;
+	int64_t version;
+	json_t *state;
+	int r = nc_driver_ask(driver, "prepare", request, driver->prepare_ms, &answer, reterr);
+
+	if (r < 0)
+		return r;
+	r = nc_fields_begin(&fields, answer, "", NC_E_DRIVER_GARBAGE, members, reterr);
+	if (!r)
+		r = nc_fields_integer(&fields, "version", NC_DRIVER_VERSION, NC_DRIVER_VERSION, &version, reterr);
+	if (!r)
+		r = nc_fields_text(&fields, "provider", provider, sizeof(provider), reterr);
+	if (!r)
+		r = nc_fields_text(&fields, "provider_revision", revision, sizeof(revision), reterr);
+	state = json_object_get(answer, "state");
+	if (!r && !state)
+		r = nc_fields_refuse(&fields, "state", reterr, "is missing");
+	if (r < 0)
+		return garbage(driver->path, "prepare", reterr);
+	if (strcmp(provider, driver->provider) || strcmp(revision, driver->provider_revision))
+		return nc_error_set(reterr, NC_E_DRIVER_CONTRADICTION, -EPERM, "what was prepared is %s@%s, the operator tests %s@%s", provider,
+				    revision, driver->provider, driver->provider_revision);
+	*ret_state = json_incref(state);
 	return 0;
 }
 

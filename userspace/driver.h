@@ -25,7 +25,7 @@
 
 struct nc_driver {
 	const char *path;
-	int describe_ms, prepare_ms, teardown_ms, exec_slack_ms; /* the limits; tests shorten them */
+	int describe_ms, prepare_ms, teardown_ms, exec_slack_ms; /* the limits */
 	char provider[NC_PROVIDER_MAX];
 	char provider_revision[NC_REVISION_MAX];
 	bool plane;	 /* it has a second authority */
@@ -33,9 +33,10 @@ struct nc_driver {
 	json_t *mutants; /* words of checks that it can switch off; owned */
 };
 
-/* Asks `describe` and compares with the operator's pair; `path` is borrowed. */
-int nc_driver_open(const char *path, const char *provider, const char *provider_revision, const json_t *options, struct nc_driver *ret_driver,
-		   struct nc_error *reterr);
+/* Asks `describe` and compares with the operator's pair; `path` is borrowed. limit_ms: at most so long for each verb, beside the
+ * command of an exec; 0: the limits above. */
+int nc_driver_open(const char *path, const char *provider, const char *provider_revision, const json_t *options, int limit_ms,
+		   struct nc_driver *ret_driver, struct nc_error *reterr);
 void nc_driver_close(struct nc_driver *driver);
 /* Can it switch off every check in the space-separated list? */
 bool nc_driver_switches(const struct nc_driver *driver, const char *words);
@@ -43,6 +44,9 @@ bool nc_driver_switches(const struct nc_driver *driver, const char *words);
 /* One request; the caller owns *ret_answer. `verb` is prepare, exec or teardown. */
 int nc_driver_ask(const struct nc_driver *driver, const char *verb, const json_t *request, int deadline_ms, json_t **ret_answer,
 		  struct nc_error *reterr);
+
+/* `prepare`: the driver says again which pair it is (DRIVER_CONTRADICTION), and hands over its state, borrowed by nobody else: the caller owns it. */
+int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, json_t **ret_state, struct nc_error *reterr);
 
 /* What `exec` answers. */
 struct nc_driver_output {

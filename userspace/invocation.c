@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cleanup.h"
 #include "commands.h"
+#include "mutants.h"
 #include "revision.h"
 
 void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_options *ret_options)
@@ -27,13 +28,16 @@ void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_o
 		.nat64 = config->nat64,
 		.nat64_count = config->nat64_count,
 	};
+#ifdef NC_MUTANTS
+	nc_mutant_options(ret_options);
+#endif
 }
 
 static bool is_path(const char *profile)
 {
 	size_t length = strlen(profile);
 
-	return strchr(profile, '/') || (length > 5 && !strcmp(profile + length - 5, ".json"));
+	return profile[0] == '.' || strchr(profile, '/') || (length > 5 && !strcmp(profile + length - 5, ".json"));
 }
 
 char *nc_invocation_profile(const struct nc_invocation *invocation, struct nc_error *reterr)
@@ -89,5 +93,14 @@ int nc_invocation_instance(const struct nc_invocation *invocation, const char *n
 		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", name);
 		return nc_error_hint(reterr, "`netcordon status` lists them");
 	}
+	return ret;
+}
+
+int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr)
+{
+	const char *profile = nc_option(invocation, NC_OPTION_PROFILE);
+
+	if (ret < 0 && reterr->code == NC_E_PROFILE_UNREADABLE && reterr->status == -ENOENT && profile && !is_path(profile))
+		nc_error_hint(reterr, "a word alone is a name in the profile folder; a file is ./%s or %s.json", profile, profile);
 	return ret;
 }

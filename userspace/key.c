@@ -214,7 +214,8 @@ void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_pu
 	crypto_sign_ed25519_sk_to_pk(ret_public->bytes, key->bytes);
 }
 
-int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE], struct nc_error *reterr)
+int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE],
+		struct nc_error *reterr)
 {
 	uint8_t signature[NC_SIGNATURE_SIZE], public[crypto_sign_PUBLICKEYBYTES];
 
@@ -294,11 +295,13 @@ void nc_key_id(const struct nc_public_key *key, char ret_hex[NC_KEY_ID_HEX])
 int nc_key_verify(const struct nc_public_key *key, const void *message, size_t length, const uint8_t signature[NC_SIGNATURE_SIZE],
 		  struct nc_error *reterr)
 {
-	int r = nc_key_check(key, reterr);
+	int r = begin(reterr);
 
 	if (r < 0)
 		return r;
-	if (crypto_sign_verify_detached(signature, message, length, key->bytes) != 0)
-		return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EBADMSG, "the signature does not verify under this key");
-	return 0;
+	if (crypto_sign_verify_detached(signature, message, length, key->bytes) == 0)
+		return 0;
+	/* libsodium refuses keys of low order here too, and does not say so. */
+	r = nc_key_check(key, reterr);
+	return r < 0 ? r : nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EBADMSG, "the signature does not verify under this key");
 }

@@ -194,6 +194,9 @@ int nc_member_integer(const json_t *object, const struct nc_place *place, const 
 		return status;
 	if (!json_is_integer(value))
 		return type_error(value, NC_PLACE_KEY(place, key), "an integer", reterr);
+	if (low == high && json_integer_value(value) != low)
+		return nc_place_error(NC_PLACE_KEY(place, key), reterr, "", "must be %" PRId64 ", not %lld", low,
+				      (long long)json_integer_value(value));
 	if (json_integer_value(value) < low || json_integer_value(value) > high)
 		return nc_place_error(NC_PLACE_KEY(place, key), reterr, "", "must be from %" PRId64 " to %" PRId64 ", not %lld", low, high,
 				      (long long)json_integer_value(value));

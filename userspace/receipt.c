@@ -113,6 +113,7 @@ static int parse_members(const struct nc_fields *fields, struct nc_receipt *rece
 	char type[64], text[128], digest[65];
 	const json_t *words;
 	int64_t number;
+	bool mutants;
 	int r = nc_fields_integer(fields, "version", NC_RECEIPT_VERSION, NC_RECEIPT_VERSION, &number, reterr);
 
 	if (!r)
@@ -134,6 +135,8 @@ static int parse_members(const struct nc_fields *fields, struct nc_receipt *rece
 	if (!r)
 		r = nc_fields_integer(fields, "time", 0, INT64_C(1) << 40, &number, reterr);
 	if (!r)
+		r = nc_fields_boolean(fields, "mutants", &mutants, reterr);
+	if (!r)
 		r = nc_fields_words(fields, "residuals", &words, reterr);
 	if (!r)
 		r = nc_fields_words(fields, "gaps", &receipt->gaps, reterr);
@@ -147,8 +150,8 @@ static int parse_members(const struct nc_fields *fields, struct nc_receipt *rece
 int nc_receipt_parse(json_t *document, struct nc_receipt *ret_receipt, struct nc_error *reterr)
 {
 	static const char *const members[] = {
-		"version", "type",     "provider", "provider_revision", "manifest", "matrix_version", "matrix", "bundle", "kernel", "architecture",
-		"time",	   "closures", "gaps",	   "residuals",		"cases",    "facts",	      NULL};
+		"version", "type",	   "provider", "provider_revision", "manifest", "matrix_version", "matrix", "bundle", "mutants",
+		"kernel",  "architecture", "time",     "closures",	    "gaps",	"residuals",	  "cases",  "facts",  NULL};
 	struct nc_receipt receipt = {0};
 	NC_FREE char *canonical = NULL;
 	struct nc_fields fields;

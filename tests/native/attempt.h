@@ -122,6 +122,8 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("move-cgroup", move_cgroup, 1, "CGROUP", "write our pid to CGROUP/cgroup.procs")                                                     \
 	X("userns-netns", userns_netns, 0, "", "new user and network namespace, TCP over its loopback")                                        \
 	X("setns", setns_tcp, 3, "NETNS ADDR PORT", "enter another network namespace, then TCP")                                               \
+	X("compat-call", compat_call, 0, "", "a system call of the 32-bit architecture (x86: int 0x80)")                                       \
+	X("fresh-mount", fresh_mount, 2, "TYPE PATH", "a file system of one's own in new namespaces, then open PATH below it for writing")     \
 	X("kill", kill_zero, 1, "PID", "signal 0 to a process")
 
 #define DECLARE_VERB(name, function, ...) verb_run verb_##function;

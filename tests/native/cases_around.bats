@@ -43,10 +43,10 @@ teardown_file() { world_down; }
 @test "B07: a workload that an outside process moves elsewhere is noticed" {
 	local pid
 	mkdir -p "$ROOT/elsewhere"
-	cordon sleep 20 3>&- &
+	cordon sleep 21.5 3>&- &
 	local supervisor=$!
-	eventually 50 "pgrep -x sleep >/dev/null"
-	pid=$(pgrep -n -x sleep)
+	eventually 100 "pgrep -f '^sleep 21.5' >/dev/null"
+	pid=$(pgrep -f '^sleep 21.5')
 	echo "$pid" >"$ROOT/elsewhere/cgroup.procs"
 	eventually 100 "! kill -0 $pid 2>/dev/null" || { kill "$pid"; wait $supervisor || true; echo "it lives on" >&2; return 1; }
 	wait $supervisor || true
@@ -54,7 +54,6 @@ teardown_file() { world_down; }
 
 @test "B12: attach takes processes, children and threads that are there already, or refuses" {
 	attach_up
-	mkdir -p "$ROOT/attached"
 	mark
 	as attached fork-tcp $PUB_B 443
 	refused EPERM

@@ -8,11 +8,12 @@ setup_file() {
 	world_up
 	world_listen
 	base_profile
-	attach_up
 }
 
 teardown() {
+	attach_down
 	in_wl nft flush ruleset 2>/dev/null || true
+	in_wl ip -6 route del $PUB6_A 2>/dev/null || true
 	[ -z "${FOREIGN-}" ] || { kill "$FOREIGN" 2>/dev/null; wait "$FOREIGN" 2>/dev/null || true; FOREIGN=; }
 }
 
@@ -40,6 +41,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "netfilter rewrites the listed destination to a private one: the packet does not leave (H21)" {
 	local who
+	attach_up
 	rewrite ip $PUB_A $PRIV
 	mark
 	try attempt_user tcp $PUB_A 443
@@ -68,6 +70,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "the same over IPv6" {
 	local who
+	attach_up
 	rewrite ip6 $PUB6_A $PUB6_B
 	mark
 	try attempt_user tcp $PUB6_A 443
@@ -92,6 +95,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 }
 
 @test "a foreign program that comes later and rewrites: the packet sees the real address, and evidence shows both (H21)" {
+	attach_up
 	foreign "$ROOT" rewrite $PRIV 443
 	mark
 	as attached tcp $PUB_A 443
@@ -101,6 +105,7 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 }
 
 @test "a foreign program that comes later and cancels the refusal: the packet was never admitted" {
+	attach_up
 	foreign "$ROOT" cancel
 	mark
 	as attached tcp $PUB_B 443
@@ -112,7 +117,38 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	nothing_reached $PUB_B
 }
 
+@test "the same on the sealed cgroup itself, behind ours" {
+	local group
+	attach_up
+	group=$(cat "$WORLD/attached.name")
+	foreign "$ROOT/$group" cancel
+	mark
+	as attached tcp $PUB_B 443
+	refused
+	nothing_reached $PUB_B
+}
+
+@test "an encapsulating route: the listed address leads into a segment list" {
+	local who
+	attach_up
+	in_wl ip -6 route add $PUB6_A encap seg6 mode encap segs $PUB6_B via fd77::1 dev wl0
+	mark
+	try attempt_user -t 300 udp-sendto $PUB6_A 443 || true
+	fence
+	wire $PUB6_B # the path is real
+	for who in user root attached; do
+		mark
+		as $who -t 300 udp-sendto $PUB6_A 443
+		refused EPERM sendto
+		as $who -t 1500 tcp $PUB6_A 443
+		refused ETIMEDOUT connect
+		nothing_reached $PUB6_B
+		refusal packet_malformed
+	done
+}
+
 @test "a foreign program that cancels the refusal of sendmsg: the packet is judged for itself" {
+	attach_up
 	foreign "$ROOT" cancel-sendmsg
 	mark
 	as attached udp-sendto $PUB_B 443
@@ -121,10 +157,12 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 }
 
 @test "a foreign program inside, below the cordon, that allows everything changes nothing" {
-	mkdir -p "$ROOT/attached/below"
-	foreign "$ROOT/attached/below" cancel
+	attach_up
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/below"
+	foreign "$ROOT/$group/below" cancel
 	mark
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/below" /run/netns/"$WL" "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/below" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	nothing_reached $PUB_B
 }
@@ -132,9 +170,10 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 # moved SCRIPT: python3 that starts in $ROOT/elsewhere, outside every instance; move(GROUP) moves it
 moved() {
 	mkdir -p "$ROOT/elsewhere"
-	run timeout 30 sh -c 'echo 0 >"$0/elsewhere/cgroup.procs" && exec nsenter --net="$1" python3 -c "$2"' "$ROOT" /run/netns/"$WL" "
+	run inside elsewhere /usr/bin/python3 -c "
 import os, socket, errno
 root = '$ROOT'
+attached = '$(cat "$WORLD/attached.name")'
 def move(group):
     open(root + '/' + group + '/cgroup.procs', 'w').write('0')
 def word(call):
@@ -152,11 +191,12 @@ $1"
 }
 
 @test "unconnected sockets that were made outside, used inside: the guard refuses them, listed destination or not" {
+	attach_up
 	mark
 	moved "
 t, u, t2 = tcp(), udp(), tcp()
 print(word(lambda: t2.connect(('$PUB_B', 443))))
-move('attached')
+move(attached)
 print(word(lambda: t.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))), word(lambda: u.connect(('$PUB_B', 443))))
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))))"
 	[ "$output" = "ok
@@ -166,14 +206,16 @@ EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 }
 
 @test "a connected socket from before the move is a gap of attach, and the statement names it" {
+	attach_up
 	jq -e '[.. | objects | select(.path? == "connected_socket_from_outside")] | length > 0 and all(.state == "gap")' "$WORLD/attached/launch.json" ||
 		jq -e '.gaps | index("connected_socket_from_outside")' "$WORLD/attached/launch.json"
 }
 
 @test "a socket made inside, used outside: the label's own cgroup is where it may be used" {
+	attach_up
 	mark
 	moved "
-move('attached')
+move(attached)
 t, u = tcp(), udp()
 move('elsewhere')
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
@@ -184,16 +226,28 @@ print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$P
 }
 
 @test "a connected socket that outlives its child cgroup: the programs still run for it" {
+	attach_up
 	mark
 	moved "
-os.mkdir(root + '/attached/short')
-move('attached/short')
+os.mkdir(root + '/' + attached + '/short')
+move(attached + '/short')
 u = udp()
 u.connect(('$PUB_A', 443))
-move('attached')
-os.rmdir(root + '/attached/short')
+move(attached)
+os.rmdir(root + '/' + attached + '/short')
 print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
 	[ "$output" = "ok EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 	reached $PUB_A 443
 	nothing_reached $PUB_B
+}
+
+@test "a foreign program that comes later is noticed: within two looks the workload is ended, and the evidence says why" {
+	attach_up
+	local supervisor
+	supervisor=$(cat "$WORLD/attach.pid")
+	foreign "$ROOT" allow
+	eventually 300 "! kill -0 $supervisor 2>/dev/null"
+	[ -z "$(cat "$ROOT/$(cat "$WORLD/attached.name")/cgroup.procs")" ]
+	jq . "$WORLD/attached/closing.json" >&2
+	grep -q program "$WORLD/attached/closing.json"
 }

@@ -53,9 +53,8 @@ gone() {
 	nothing_reached $PUB_B
 }
 
-@test "a folder, cgroup.procs, a tun device, a map" {
+@test "a folder, a tun device, a map" {
 	gone none folder / -- use-fd-openat 37 etc/passwd
-	gone none file "$(dirname "$ROOT")/cgroup.procs" -- use-fd-openat /dev/null 2>/dev/null || true
 	gone EIO tun -- use-fd 37
 	gone EINVAL bpf -- use-fd 37
 }
@@ -68,11 +67,27 @@ gone() {
 	refused EBADF
 }
 
-@test "standard input, output and error: a socket or a device there is refused before anything runs" {
-	run in_net true
-	run bash -c "exec 7<>/dev/tcp/127.0.0.1/1" # nothing listens: only the syntax is tried here
-	run cordon true <"$(dirname "$ROOT")/cgroup.procs"
-	[ "$status" -eq 125 ] || [ "$status" -eq 0 ]
+# at0 KIND ARGS...: what the launch says when that stands at descriptor 0
+at0() {
+	run in_wl timeout 30 "$tools/attempt" leak "$1" 0 "${@:2}" -- bash -c 'netcordon=$0; cordon "$@"' "$netcordon" "$tools/attempt" family 2 1 0
+}
+
+@test "a socket, a folder, a device or a map as standard input is refused before anything runs" {
+	local kind
+	export -f cordon
+	export ROOT WORLD WL
+	for kind in "tcp $PUB_B 443" "udp $PUB_B 443" "folder /" tun bpf; do
+		# shellcheck disable=SC2086
+		at0 $kind
+		[ "$status" -eq 125 ] || { echo "$kind: $status $output" >&2; return 1; }
+		[[ "$output" == *descriptor_refused* ]]
+		[[ "$output" != *'"verb"'* ]]
+	done
+	run cordon cat <"$WORLD/profile.json"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *allowlist* ]]
+	run cordon cat < <(echo through a pipe)
+	[ "$output" = "through a pipe" ]
 }
 
 @test "typing into the caller's terminal" {

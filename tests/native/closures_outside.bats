@@ -18,10 +18,11 @@ inside_uid() { cordon id -u; }
 
 @test "a process outside is not seen, signalled, traced, read or robbed" {
 	local who
-	attempt leak tcp 37 $PUB_B 443 -- sleep 30 3>&- &
-	eventually 30 "pgrep -n -x sleep >/dev/null"
+	# shellcheck disable=SC2016
+	attempt leak tcp 37 $PUB_B 443 -- bash -c 'echo $$ >"$0"; exec sleep 30' "$WORLD/other" 3>&- &
+	eventually 50 "[ -s $WORLD/other ]"
 	local pid
-	pid=$(pgrep -n -x sleep)
+	pid=$(cat "$WORLD/other")
 	try attempt pidfd-getfd "$pid" 37
 	through
 	for who in user root; do
@@ -43,10 +44,17 @@ inside_uid() { cordon id -u; }
 	wait
 }
 
-@test "neither is the supervisor, nor the edge, by any number" {
-	run cordon sh -c 'for i in /proc/[0-9]*; do echo "${i#/proc/} $(cat $i/comm)"; done'
+@test "L12: neither supervisor nor edge is to be seen; the instance's own first process shows nothing" {
+	local file
+	run cordon sh -c 'for i in /proc/[0-9]*; do echo "${i#/proc/} $(cat $i/comm)"; done | grep -v "^1 "'
 	[ "$status" -eq 0 ]
 	[[ "$output" != *netcordon* ]] || { echo "$output" >&2; return 1; }
+	for file in environ maps mem fd/0 root/etc/passwd; do
+		as user open-file /proc/1/$file
+		refused
+	done
+	run cordon ls /proc/1/fd
+	[ "$status" -ne 0 ]
 }
 
 @test "the same calls are refused inside by the filter, so that nothing depends on the user id alone" {
@@ -67,11 +75,24 @@ inside_uid() { cordon id -u; }
 	local uid
 	uid=$(awk '/^Uid:/ {print $2}' <<<"$output")
 	[ "$uid" -ne 0 ]
-	! ps -eo uid= | grep -qw "$uid"
+	[ -z "$(ps -eo uid= | grep -w "$uid")" ]
 	[[ "$output" =~ CapEff:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ CapBnd:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ NoNewPrivs:[[:space:]]*1 ]]
 	[ "$(awk '/^Groups:/ {print NF}' <<<"$output")" -le 2 ]
+}
+
+@test "a user id that a process outside has is refused before anything runs" {
+	setpriv --reuid 65533 --regid 65533 --clear-groups sleep 30 3>&- &
+	local other=$!
+	eventually 30 "[ \"\$(ps -o uid= -p $other | tr -d ' ')\" = 65533 ]"
+	MEMBERS='"process":{"user":"65533"}' base_profile
+	run cordon "$tools/attempt" family 2 1 0
+	kill $other
+	base_profile
+	[ "$status" -eq 125 ]
+	[[ "$output" == *uid_shared* ]]
+	[[ "$output" != *'"verb"'* ]]
 }
 
 @test "pins: hidden, and the bpf call is refused" {
@@ -117,21 +138,39 @@ inside_uid() { cordon id -u; }
 }
 
 @test "entering another network namespace (root, attached)" {
-	WHO=attached closed destination_not_listed EPERM $PUB_B setns /run/netns/"$WL" $PUB_B 443 || true
-	mark
+	CONTROL=attempt WHO=attached closed destination_not_listed EPERM $PUB_B setns /run/netns/"$WL" $PUB_B 443
 	as attached setns /run/netns/"$NET" 127.0.0.1 443
 	refused EPERM
 }
 
-@test "a child cgroup, with a program of its own that allows everything" {
-	mkdir -p "$ROOT/attached/child"
+@test "a child cgroup" {
+	local group
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/child"
 	mark
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/child" /run/netns/"$WL" "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	[[ "$output" == *EPERM* ]]
 	nothing_reached $PUB_B
-	run timeout 20 sh -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/attached/child" /run/netns/"$WL" "$tools/attempt" tcp $PUB_A 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_A 443
 	[[ "$output" == *through* ]]
+}
+
+@test "cgroup file systems mounted afresh in namespaces of one's own give no way out either" {
+	try attempt fresh-mount cgroup2 cgroup.procs
+	through
+	as root fresh-mount cgroup2 cgroup.procs
+	refused
+	as root fresh-mount cgroup2 "../tmp/cgroup.procs"
+	refused
+}
+
+@test "system calls of the 32-bit architecture end the process" {
+	try attempt compat-call || true
+	[ "$status" -eq 0 ] || [ "$status" -eq 2 ]
+	run cordon "$tools/attempt" compat-call
+	[ "$status" -ne 0 ]
+	[[ "$output" != *through* ]]
 }
 
 @test "key requests" {

@@ -10,9 +10,7 @@ load helpers
 
 setup_file() {
 	world_up
-	witness net tcp $PUB_A 443 tcp $PUB_B 443 tcp $PUB6_A 443 tcp $PUB6_B 443 udp $PUB_A 443 udp $PUB_B 443 udp $PUB6_A 443 udp $PUB6_B 443 \
-		tcp $PRIV 443 tcp $META 80 tcp $META6 80 tcp $PRIV6 443 udp $PRIV 443
-	witness wl tcp 127.0.0.1 8080 tcp ::1 8080 tcp $PUB_SELF 443 unix "$WORLD/helper" unix-dgram "$WORLD/helper-dgram" abstract "$WL"
+	world_listen
 }
 
 teardown_file() { world_down; }
@@ -235,9 +233,10 @@ dialled_in() {
 	try attempt leak ring 37 $PUB_B 443 -- "$tools/attempt" ring-fd 37
 	through
 	reached $PUB_B 443
-	attempt leak tcp 37 $PUB_B 443 -- sleep 3 &
-	eventually 30 "pgrep -f 'sleep 3' >/dev/null"
-	pid=$(pgrep -n -x sleep)
+	# shellcheck disable=SC2016
+	attempt leak tcp 37 $PUB_B 443 -- bash -c 'echo $$ >"$0"; exec sleep 5' "$WORLD/other" 3>&- &
+	eventually 50 "[ -s $WORLD/other ]"
+	pid=$(cat "$WORLD/other")
 	try attempt pidfd-getfd "$pid" 37
 	through
 	wait

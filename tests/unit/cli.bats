@@ -6,8 +6,8 @@
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	nc=$PWD/build/netcordon
-	# A configuration of the test's own: the machine's must not matter.
-	printf '{"version": 1, "evidence": "%s/evidence", "profiles": "%s", "key": "%s/key.pem"}\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR" \
+	# A configuration of the test's own: the machine's must not matter, and no mistake of a test may reach the machine's cgroups.
+	printf '{"version": 1, "root": "/nonexistent", "evidence": "%s/evidence", "profiles": "%s", "key": "%s/key.pem"}\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR" \
 		>"$BATS_TEST_TMPDIR/conf"
 	printf '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "1.1.1.1", "port": 443}]}}\n' >"$BATS_TEST_TMPDIR/web.json"
 	conf=(--config "$BATS_TEST_TMPDIR/conf")
@@ -146,6 +146,8 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	[ "$("$nc" --version)" = "$("$nc" version)" ]
 	"$nc" version --json | jq -e '.revision == "dev" and .abi >= 1 and (.manifest | test("^[0-9a-f]{64}$")) and .profile_versions == [1]'
 	"$nc" version | grep -q "$("$nc" version --json | jq -r .manifest)"
+	"$nc" version --capability attach | jq -e '.provider == "netcordon:attach-provider" and .egress_certification == "advisory_filter"'
+	refused 2 usage "$nc" version --capability docker
 }
 
 @test "key: generated once, 0600, never overwritten; openssl reads both halves" {

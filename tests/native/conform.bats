@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# conform.bats - the matrix must tell the reference guards apart, and must believe no driver
+#
+# Each guard is run once over the same cases of all five facts; the tests then look at the outcomes, one question each.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+cases=match.listed.tcp.4,match.port.tcp.4,match.name.byte.4,redirect.listed.4,redirect.other.302.4,public.literal.private10.4
+cases=$cases,public.answer.private10.4,public.second.4,separate.plane.listed.4,separate.workload.crosses.4,separate.plane.crosses.6
+cases=$cases,separate.credential,deny.unlisted.6,deny.tcp.4,deny.udp.6,deny.ignored.listed.4
+
+# matrix NAME DRIVER PAIR [ARGUMENTS...]: leaves NAME.json
+matrix() {
+	local name=$1 driver=$2 pair=$3
+	shift 3
+	timeout 170 "$netcordon" conform --json --driver "$driver" --provider "$pair" "$@" >"$FOLDER/$name.json" 2>"$FOLDER/$name.err" || [ $? -eq 1 ]
+}
+
+guard() {
+	local flavour=$1
+	shift
+	matrix "${NAME-$flavour}" "$top/build/drivers/guard" "reference:guard-$flavour@1" --driver-options "{\"flavour\":\"$flavour\"}" "$@"
+}
+
+setup_file() {
+	export FOLDER
+	FOLDER=$(mktemp -d /tmp/nctest-conform-XXXXXX)
+	chmod 755 "$FOLDER"
+	ip -br link | sort >"$FOLDER/links"
+	for flavour in right blind flattened variables; do guard $flavour --case $cases; done
+	NAME=stopped guard blind --case $cases --listeners off
+	matrix none "$top/build/drivers/none" reference:no-enforcement@1 --case $cases
+}
+
+teardown_file() { rm -rf "$FOLDER"; }
+
+outcome() { jq -r --arg id "$2" '.cases[] | select(.id == $id) | .outcome' "$FOLDER/$1.json"; }
+count() { jq --arg o "$2" '[.cases[] | select(.outcome == $o)] | length' "$FOLDER/$1.json"; }
+# only NAME OUTCOME ID...: exactly these cases have an outcome other than green, and it is that one
+only() {
+	local name=$1 want=$2
+	shift 2
+	[ "$(jq -r --arg o "$want" '[.cases[] | select(.outcome != "green") | if .outcome == $o then .id else .id + " " + .outcome end] | sort | join(",")' "$FOLDER/$name.json")" \
+		= "$(printf '%s\n' "$@" | sort | paste -sd,)" ] || { jq -c '.cases[] | select(.outcome != "green")' "$FOLDER/$name.json"; return 1; }
+}
+
+@test "the guard that is right is green in every case" {
+	only right red ""
+	[ "$(count right green)" -eq 16 ]
+}
+
+@test "each of its refusals was reached without enforcement and with the check switched off" {
+	[ "$(jq '[.cases[] | select(.expectation == "refused") | select(.control == "reached" and .enforced == "refused" and .mutant == "reached")] | length' \
+		"$FOLDER/right.json")" -eq "$(jq '[.cases[] | select(.expectation == "refused")] | length' "$FOLDER/right.json")" ]
+}
+
+@test "a part of the matrix establishes no fact" {
+	jq -e '.whole == false and ([.facts[]] | any | not)' "$FOLDER/right.json"
+}
+
+@test "the guard without connect-time classification is red where it must be, with a live listener" {
+	only blind red public.literal.private10.4 public.answer.private10.4 public.second.4
+}
+
+@test "with the listener stopped the same guard is inconclusive, and nothing is green" {
+	for id in public.literal.private10.4 public.answer.private10.4 public.second.4; do [ "$(outcome stopped $id)" = inconclusive ]; done
+	[ "$(jq '[.cases[] | select(.id != "separate.credential") | .outcome] | unique | join(",")' "$FOLDER/stopped.json")" = '"inconclusive"' ]
+}
+
+@test "the guard that flattens both authorities is red for their separation alone" {
+	only flattened red separate.workload.crosses.4 separate.plane.crosses.6 separate.credential
+}
+
+@test "the guard that only sets proxy variables is red where they are ignored" {
+	only variables red deny.tcp.4 deny.udp.6 deny.ignored.listed.4
+}
+
+@test "no enforcement is never green" {
+	# Nothing serves the workload there, so nothing can hold a credential: that one case alone.
+	[ "$(jq -r '[.cases[] | select(.outcome == "green") | .id] | join(",")' "$FOLDER/none.json")" = separate.credential ]
+	[ "$(outcome none match.port.tcp.4)" = red ]
+	[ "$(outcome none match.listed.tcp.4)" = worthless ]
+}
+
+# A driver that is right but for one verb, or one case in two.
+bad_driver() {
+	cat >"$FOLDER/$1" <<-END
+		#!/bin/bash
+		verb=\$1
+		request=\$(cat)
+		bad() { $3; }
+		[ "\$verb" = "$2" ] && { [ ! -e "$FOLDER/$1.once" ] || exec "$top/build/drivers/guard" "\$verb" <<<"\$request"; touch "$FOLDER/$1.once"; bad; exit; }
+		exec "$top/build/drivers/guard" "\$verb" <<<"\$request"
+	END
+	chmod +x "$FOLDER/$1"
+}
+
+# misbehaves NAME VERB WHAT CODE: the first case ends in that error, the second is green
+misbehaves() {
+	bad_driver "$1" "$2" "$3"
+	matrix "$1" "$FOLDER/$1" reference:guard-right@1 --deadline 2 --case match.port.tcp.4,match.bit.tcp.4
+	[ "$(outcome "$1" match.port.tcp.4)" = error ] || { cat "$FOLDER/$1.json"; return 1; }
+	jq -e --arg code "$4" '.cases[0].reason | contains($code)' "$FOLDER/$1.json"
+	[ "$(outcome "$1" match.bit.tcp.4)" = green ]
+}
+
+@test "a driver that hangs is a typed error of its case, and the others still run" { misbehaves hangs prepare "sleep 60" driver_deadline; }
+@test "a driver that crashes" { misbehaves crashes prepare 'kill -SEGV $$' driver_crashed; }
+@test "a driver that exits with an error" { misbehaves exits exec "exit 3" driver_crashed; }
+@test "a driver that prints garbage" { misbehaves prints exec "echo hello" driver_garbage; }
+@test "a driver that answers with more than it may" { misbehaves floods prepare "yes | head -c 3000000" driver_garbage; }
+@test "a driver that answers with the right JSON and one member more" {
+	misbehaves adds exec 'echo "{\"version\":1,\"exited\":0,\"output\":\"\",\"grade\":\"security_boundary\"}"' driver_garbage
+}
+@test "a driver that prepares another provider than the operator tests" {
+	misbehaves other prepare 'echo "{\"version\":1,\"provider\":\"reference:guard-blind\",\"provider_revision\":\"1\",\"state\":{}}"' driver_contradiction
+}
+
+@test "a driver that never runs anything is never green" {
+	cat >"$FOLDER/idle" <<-'END'
+		#!/bin/bash
+		cat >/dev/null
+		case $1 in
+		describe) echo '{"version":1,"provider":"example:idle","provider_revision":"1","authorities":["workload"],"transport":"direct","mutants":[]}' ;;
+		prepare) echo '{"version":1,"provider":"example:idle","provider_revision":"1","state":{}}' ;;
+		exec) echo '{"version":1,"exited":0,"output":"{\"client\":\"curl\",\"exit\":7,\"http\":000,\"proxy\":000}"}' ;;
+		teardown) echo '{"version":1}' ;;
+		esac
+	END
+	chmod +x "$FOLDER/idle"
+	matrix idle "$FOLDER/idle" example:idle@1 --case match.listed.tcp.4,match.port.tcp.4,deny.tcp.4,separate.plane.listed.4
+	[ "$(count idle green)" -eq 0 ]
+	jq -e '.cases[] | select(.id == "match.port.tcp.4") | .reason | contains("listed destination was not reached either")' "$FOLDER/idle.json"
+	jq -e '.cases[] | select(.id == "separate.plane.listed.4") | .reason | contains("authority_dimension_absent")' "$FOLDER/idle.json"
+}
+
+@test "a driver that says that it is somebody else is refused before anything is made" {
+	run -3 timeout 20 "$netcordon" conform --json --driver "$top/build/drivers/none" --provider reference:guard-right@1
+	[[ $output == *driver_contradiction* ]]
+	run -3 timeout 20 "$netcordon" conform --json --driver "$top/build/drivers/none" --provider reference:no-enforcement@2
+	[[ $output == *driver_contradiction* ]]
+	run -3 timeout 20 "$netcordon" conform --json --driver /nonexistent --provider reference:no-enforcement@2
+	[[ $output == *driver_unusable* ]]
+}
+
+@test "case and fact must exist" {
+	run -2 "$netcordon" conform --json --driver "$top/build/drivers/none" --provider reference:no-enforcement@1 --case match.port.tcp.5
+	[[ $output == *case_unknown* ]]
+	run -2 "$netcordon" conform --json --driver "$top/build/drivers/none" --provider reference:no-enforcement@1 --fact default_allow
+	[[ $output == *case_unknown* ]]
+}
+
+@test "nothing is left behind, when interrupted neither" {
+	local signal pid
+	for signal in INT TERM; do
+		timeout -s KILL 60 "$netcordon" conform --driver "$top/build/drivers/guard" --provider reference:guard-right@1 >/dev/null 2>"$FOLDER/interrupted" 3>&- &
+		pid=$!
+		eventually 200 "grep -q match.listed.tcp.6 $FOLDER/interrupted"
+		pgrep -f 'guard -serve' >/dev/null || eventually 50 "pgrep -f 'guard -serve' >/dev/null"
+		pkill -$signal -P $pid
+		wait $pid || true
+		! pgrep -f 'guard -serve' >/dev/null
+		ip -br link | sort | diff - "$FOLDER/links"
+		[ -z "$(find /tmp -maxdepth 1 -name 'nc-conform-*' -newer "$FOLDER/links")" ]
+	done
+}
