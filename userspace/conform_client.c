@@ -118,6 +118,7 @@ void nc_client_read(const char *output, const char *answer, struct nc_run *run)
 	run->answered = strstr(output, answer);
 	if (attempt_line) {
 		run->reported = true;
+		run->through = strstr(attempt_line, "\"outcome\":\"through\"");
 		run->impossible = strstr(attempt_line, "\"outcome\":\"impossible\"");
 		value_of(attempt_line, "\"call\":", first, sizeof(first));
 		value_of(attempt_line, "\"errno\":", second, sizeof(second));
