@@ -59,7 +59,7 @@ enum {
 	NC_CASE_DIRECT_ONLY = 1, /* makes no sense for a provider that is reached by proxy variables */
 	NC_CASE_PROXY_ONLY = 2,	 /* makes no sense for one that is not */
 	NC_CASE_ANY_PAYLOAD = 8, /* the client sends bytes of its own: whatever arrives there is its, since the address is this run's alone */
-       NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
+	NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
 };
 
 struct nc_case {

@@ -85,9 +85,9 @@ const struct nc_case nc_cases[] = {
 	RECHECK("private", REDIRECT_PRIVATE, "302", "recheck public", "guard_recheck guard_public", "302 into the private network"),
 
 	/* connect_time_public_address */
-	PUBLIC("second.4", 4, NULL, ANSWER_SECOND, NULL, "curl-twice", "public resolver_filter grant_filter",
+	PUBLIC("second.4", 4, NULL, ANSWER_SECOND, NULL, "curl-twice", "public resolver_filter grant_filter resolver_cache",
 	       "public when asked first, private when asked again"),
-	PUBLIC("second.6", 6, NULL, ANSWER_SECOND, NULL, "curl-twice", "public resolver_filter grant_filter",
+	PUBLIC("second.6", 6, NULL, ANSWER_SECOND, NULL, "curl-twice", "public resolver_filter grant_filter resolver_cache",
 	       "public when asked first, unique-local when asked again"),
 	PUBLIC("alias.4", 4, NULL, ANSWER_ALIAS, NULL, "curl", "public resolver_filter grant_filter", "an alias into the private network"),
 	PUBLIC("alias.6", 6, NULL, ANSWER_ALIAS, NULL, "curl", "public resolver_filter grant_filter", "an alias into the private network"),

@@ -126,6 +126,8 @@ static int make_config(struct nc_launch *launch, struct nc_error *reterr)
 		head.settings.nat64[i] = host->nat64[i];
 	for (int i = 0; i < 4; i++)
 		head.sockets |= launch->resolver.sockets[i] >= 0 ? 1u << i : 0;
+	if (NC_MUTANT_OFF("resolver_cache"))
+		head.ttl_floor = head.ttl_ceiling = head.grace = 1;
 	head.keep_non_public = NC_MUTANT_OFF("resolver_filter");
 	launch->nat64 = head.settings;
 	return nc_edge_config_make(&head, launch->names.wire, &launch->resolver.config_fd, reterr);
