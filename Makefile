@@ -50,7 +50,7 @@ ATTEMPT   := $(wildcard tests/native/attempt*.c)
 TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-DRIVERS := none guard run
+DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
@@ -93,6 +93,7 @@ $B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
 DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
+$B/drivers/run $B/drivers/attach: $B/drivers/netcordon.o
 $B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(call archive,jansson) -o $@
@@ -109,7 +110,8 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-$B/mutant/netcordon: $B/mutant/mutants/options.o $B/mutant/userspace/invocation.o $B/userspace/main.o $(filter-out $B/userspace/invocation.o,$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o
+WITH_SWITCHES := userspace/invocation.o userspace/canary.o
+$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -195,16 +197,22 @@ $B/netcordon.bash: $B/netcordon
 	$(say) COMPL $@
 	$(Q)$B/netcordon help --completion >$@
 
-# source:installed, mode
+$B/capability-%.json: $B/netcordon
+	$(Q)$B/netcordon version --capability $* >$@
+
+# source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
 	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
 	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
+	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
+	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
+	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
 	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
 	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
 	README.md:$(DOCDIR)/README.md:644
 
-install: $B/netcordon $B/netcordon.8 $B/netcordon.bash ## install below PREFIX (/usr/local); DESTDIR is put before it
+install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
 	$(Q)set -e; for row in $(INSTALLED); do \
 		rest=$${row#*:}; \
 		install -D -m "$${rest##*:}" "$${row%%:*}" "$(DESTDIR)$${rest%:*}"; \
@@ -215,7 +223,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DATADIR)/examples $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

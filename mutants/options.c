@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checks.h"
-#include "commands.h"
+#include "mutants.h"
 #include "profile.h"
 
 static const struct {
@@ -19,6 +19,40 @@ static const struct {
 #define CHECK_WORD(symbol, bit, word, meaning) {word, bit},
 	NC_CHECKS(CHECK_WORD)};
 
+static const char *const in_user_space[] = {
+#define LAUNCH_CHECK_WORD(word, meaning) word,
+	NC_LAUNCH_CHECKS(LAUNCH_CHECK_WORD)
+};
+
+static bool is_word(const char *word, const char *words, size_t length)
+{
+	return strlen(word) == length && !strncmp(word, words, length);
+}
+
+bool nc_mutant_off(const char *check)
+{
+	const char *words = getenv("NETCORDON_CHECKS_OFF") ?: "";
+
+	while (*words) {
+		size_t length = strcspn(words, " ");
+
+		if (is_word(check, words, length))
+			return true;
+		words += length;
+		words += strspn(words, " ");
+	}
+	return false;
+}
+
+static bool known_in_user_space(const char *words, size_t length)
+{
+	for (size_t i = 0; i < sizeof(in_user_space) / sizeof(*in_user_space); i++) {
+		if (is_word(in_user_space[i], words, length))
+			return true;
+	}
+	return false;
+}
+
 static uint64_t mask_of(const char *words)
 {
 	uint64_t mask = 0;
@@ -26,13 +60,14 @@ static uint64_t mask_of(const char *words)
 	while (*words) {
 		size_t length = strcspn(words, " "), i = 0;
 
-		while (i < sizeof(checks) / sizeof(*checks) && (strlen(checks[i].word) != length || strncmp(checks[i].word, words, length)))
+		while (i < sizeof(checks) / sizeof(*checks) && !is_word(checks[i].word, words, length))
 			i++;
-		if (i == sizeof(checks) / sizeof(*checks)) {
+		if (i == sizeof(checks) / sizeof(*checks) && !known_in_user_space(words, length)) {
 			fprintf(stderr, "mutant: there is no check \"%.*s\"\n", (int)length, words);
 			exit(2);
 		}
-		mask |= UINT64_C(1) << checks[i].bit;
+		if (i < sizeof(checks) / sizeof(*checks))
+			mask |= UINT64_C(1) << checks[i].bit;
 		words += length;
 		words += strspn(words, " ");
 	}

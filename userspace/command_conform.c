@@ -164,5 +164,5 @@ int nc_command_conform(struct nc_invocation *invocation, struct nc_error *reterr
 	if (!invocation->json)
 		job.options.progress = nc_conform_show_progress;
 	signal(SIGPIPE, SIG_IGN);
-	return nc_conform_under_warden(job.options.driver, work, &job, reterr);
+	return nc_conform_under_warden(job.options.driver, driver_options, work, &job, reterr);
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_version.c - `version`: the build, its revision, and the versions of everything that it speaks */
+/* command_version.c - `version`: the build, its revision, the versions of everything that it speaks, and what it says of itself as a provider */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
+#include "capability.h"
 #include "commands.h"
 #include "netcordon_abi.h"
 #include "output.h"
@@ -9,8 +12,16 @@
 #include "revision.h"
 #include "statement.h"
 
+const struct argp_option nc_version_options[] = {
+	{"capability", NC_OPTION_CAPABILITY_OF, "PROVIDER", 0, "print the capability document of run, attach or oci-hook", 0},
+	{0},
+};
+
 /* `run`, `attach` and `oci-hook` enforce differently: each is a provider of its own. */
-static const char *const providers[] = {"netcordon:run-provider", "netcordon:attach-provider", "netcordon:oci-provider"};
+#define PROVIDER_WORD(symbol, word, name) word,
+#define PROVIDER_NAME(symbol, word, name) name,
+static const char *const provider_words[] = {NC_PROVIDERS(PROVIDER_WORD)};
+static const char *const providers[] = {NC_PROVIDERS(PROVIDER_NAME)};
 static const char *const domains[] = {NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING, NC_DOMAIN_CONFORMANCE};
 
 static json_t *strings(const char *const *words, size_t count)
@@ -39,11 +50,29 @@ static void print_json(const char *architecture)
 	json_decref(document);
 }
 
+static int print_capability(const char *word, struct nc_error *reterr)
+{
+	for (int provider = 0; provider < NC_PROVIDER_COUNT; provider++) {
+		json_t *document;
+
+		if (strcmp(provider_words[provider], word))
+			continue;
+		document = nc_capability_own_document((enum nc_provider)provider);
+		if (!document)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "print the capability document");
+		nc_output_json(document);
+		json_decref(document);
+		return NC_EXIT_YES;
+	}
+	return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "version: --capability: '%s' is none of run, attach, oci-hook", word);
+}
+
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct utsname system;
 
-	(void)reterr;
+	if (nc_option(invocation, NC_OPTION_CAPABILITY_OF))
+		return print_capability(nc_option(invocation, NC_OPTION_CAPABILITY_OF), reterr);
 	uname(&system);
 	if (invocation->json) {
 		print_json(system.machine);

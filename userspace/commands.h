@@ -63,6 +63,7 @@ enum nc_option {
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
+	NC_OPTION_CAPABILITY_OF,
 	NC_OPTION_PROVIDER,
 	NC_OPTION_DRIVER,
 	NC_OPTION_DRIVER_OPTIONS,
@@ -145,10 +146,6 @@ int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, 
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
 
-#ifdef NC_MUTANTS
-void nc_mutant_options(struct nc_host_options *options); /* mutants/options.c: in the program that the matrix builds for itself, and nowhere else */
-#endif
-
 /* help.c */
 void nc_help_print(void);
 void nc_help_command(const struct nc_command *command);
@@ -179,6 +176,6 @@ int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr
 
 extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
-	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
+	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[], nc_version_options[];
 
 #endif

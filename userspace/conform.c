@@ -234,6 +234,7 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 		r = build_theatre(options, &conformance, &cast.theatre, client, reterr);
 	if (!r)
 		r = run_all(&cast, &conformance, reterr);
+	nc_conform_finish_driver(&conformance.driver, options->driver_options);
 	nc_conform_reap();
 	nc_observer_free(cast.theatre.observer);
 	nc_world_free(cast.theatre.world);

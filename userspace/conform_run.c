@@ -269,6 +269,15 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 	return 0;
 }
 
+void nc_conform_finish_driver(const struct nc_driver *driver, const json_t *options)
+{
+	NC_JSON json_t *request = json_pack("{s:i s:O s:n}", "version", NC_DRIVER_VERSION, "options", options, "state");
+	NC_JSON json_t *answer = NULL;
+	struct nc_error ignored = {0};
+
+	nc_driver_ask(driver, "teardown", request, driver->teardown_ms, &answer, &ignored);
+}
+
 int nc_conform_adopt(struct nc_error *reterr)
 {
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0

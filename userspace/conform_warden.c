@@ -27,8 +27,9 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 	return 0;
 }
 
-static void tear_down_pending(const char *driver, const char *scratch)
+static void tear_down_pending(const char *driver, const json_t *driver_options, const char *scratch)
 {
+	const struct nc_driver known = {.path = driver, .teardown_ms = TEARDOWN_MS};
 	char path[NC_SCRATCH_MAX + sizeof(NC_PENDING_TEARDOWN) + 1], *argv[] = {(char *)driver, "teardown", NULL};
 	NC_FREE char *request = NULL, *answer = NULL;
 	struct nc_error ignored = {0};
@@ -38,6 +39,7 @@ static void tear_down_pending(const char *driver, const char *scratch)
 	snprintf(path, sizeof(path), "%s/%s", scratch, NC_PENDING_TEARDOWN);
 	if (!nc_profile_read(path, &request, &length, &ignored))
 		nc_spawn_bounded(argv, request, length, TEARDOWN_MS, &status, &answer, &answer_length, NULL, NULL);
+	nc_conform_finish_driver(&known, driver_options);
 }
 
 /* Waits for the child or for a signal that asks for the end; *ret_signal is that signal, or 0. */
@@ -70,7 +72,8 @@ static void __attribute__((noreturn)) be_matrix(int (*work)(void *, const char *
 	exit(work(context, scratch));
 }
 
-int nc_conform_under_warden(const char *driver, int (*work)(void *context, const char *scratch), void *context, struct nc_error *reterr)
+int nc_conform_under_warden(const char *driver, const json_t *driver_options, int (*work)(void *context, const char *scratch), void *context,
+			    struct nc_error *reterr)
 {
 	char scratch[NC_SCRATCH_MAX] = "/tmp/nc-conform-XXXXXX";
 	sigset_t signals, before;
@@ -93,7 +96,8 @@ int nc_conform_under_warden(const char *driver, int (*work)(void *context, const
 		r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "start the matrix");
 	else
 		status = wait_for(child, &signals, &number);
-	tear_down_pending(driver, scratch);
+	if (number || !WIFEXITED(status))
+		tear_down_pending(driver, driver_options, scratch);
 	nc_conform_reap();
 	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	sigprocmask(SIG_SETMASK, &before, NULL);

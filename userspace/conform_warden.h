@@ -11,12 +11,14 @@
 #ifndef NC_CONFORM_WARDEN_H
 #define NC_CONFORM_WARDEN_H
 
+#include <jansson.h>
 #include "error.h"
 
 #define NC_SCRATCH_MAX 64
 #define NC_PENDING_TEARDOWN "teardown.json" /* in the scratch folder, while an instance is up */
 
 /* Runs work(context, scratch) in a child and returns its result, an exit status; 128+n after signal n. The child may print. */
-int nc_conform_under_warden(const char *driver, int (*work)(void *context, const char *scratch), void *context, struct nc_error *reterr);
+int nc_conform_under_warden(const char *driver, const json_t *driver_options, int (*work)(void *context, const char *scratch), void *context,
+			    struct nc_error *reterr);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cleanup.h"
 #include "commands.h"
+#include "mutants.h"
 #include "revision.h"
 
 void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_options *ret_options)

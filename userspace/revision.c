@@ -2,6 +2,7 @@
 /* revision.c - the released revisions and the manifest of this build */
 #include <stddef.h>
 #include <string.h>
+#include "capability.h"
 #include "manifest.h"
 #include "revision.h"
 
@@ -22,5 +23,5 @@ const char *nc_revision_name(void)
 	for (size_t i = 0; released[i].name; i++)
 		if (!strcmp(released[i].manifest, NC_MANIFEST))
 			return released[i].name;
-	return "dev";
+	return NC_REVISION_DEV;
 }

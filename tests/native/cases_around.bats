@@ -54,7 +54,6 @@ teardown_file() { world_down; }
 
 @test "B12: attach takes processes, children and threads that are there already, or refuses" {
 	attach_up
-	mkdir -p "$ROOT/attached"
 	mark
 	as attached fork-tcp $PUB_B 443
 	refused EPERM

@@ -11,9 +11,9 @@ load helpers
 setup_file() {
 	world_up
 	world_listen
-	base_profile
 }
 
+setup() { base_profile; }
 teardown_file() { world_down; }
 
 @test "H06: a listed IPv4 address is reached by its mapped spelling" {
@@ -30,7 +30,6 @@ teardown_file() { world_down; }
 	profile udp $PUB_A 443
 	WHO=user closed destination_not_listed EPERM "$PUB_A 443" tcp $PUB_A 443
 	WHO=user opened "$PUB_A 443" udp-sendto $PUB_A 443
-	base_profile
 }
 
 @test "H11: when the sendmsg program is gone, a launch restores it or refuses; it never runs without" {
@@ -51,13 +50,11 @@ teardown_file() { world_down; }
 	through
 	WHO="user root" closed mode_none EPERM $PUB_A tcp $PUB_A 443
 	WHO="user root" closed mode_none EPERM $PUB_A udp-sendto $PUB_A 443
-	base_profile
 }
 
 @test "an empty allowlist is mode none in effect" {
 	profile
 	WHO="user root" closed mode_none EPERM $PUB_A tcp $PUB_A 443
-	base_profile
 }
 
 @test "unrestricted: every public address, and still no private, metadata or host address" {
@@ -68,7 +65,6 @@ teardown_file() { world_down; }
 	WHO="user root" closed host_floor EPERM $META tcp $META 80
 	WHO="user root" closed address_not_public EPERM $PRIV6 tcp $PRIV6 443
 	ONE_WAY=1 WHO=user closed protocol_refused EPERM $PUB_B udplite $PUB_B 443
-	base_profile
 }
 
 @test "unrestricted with non_public: private addresses open, the floor and the host do not" {
@@ -76,13 +72,11 @@ teardown_file() { world_down; }
 	WHO=user opened "$PRIV 443" tcp $PRIV 443
 	WHO=user closed host_floor EPERM $META tcp $META 80
 	WHO=user closed host_floor EPERM $META6 tcp $META6 80
-	PLACE=wl WHO=user closed "" "" "127.0.0.1 8080" tcp 127.0.0.1 8080
-	base_profile
+	PLACE=wl WHO=user closed address_not_public EPERM "127.0.0.1 8080" tcp 127.0.0.1 8080
 }
 
 # The rule: loopback is closed, unless the profile has "loopback": "own_netns" and the instance a network namespace that it shares with nobody.
 @test "H17: a workload cannot serve itself on the shared namespace's loopback" {
-	WHO=user
 	as user bind tcp 127.0.0.1 9000
 	refused EPERM bind
 	refusal bind_refused

@@ -13,6 +13,7 @@ setup_file() {
 teardown() {
 	attach_down
 	in_wl nft flush ruleset 2>/dev/null || true
+	in_wl ip -6 route del $PUB6_A 2>/dev/null || true
 	[ -z "${FOREIGN-}" ] || { kill "$FOREIGN" 2>/dev/null; wait "$FOREIGN" 2>/dev/null || true; FOREIGN=; }
 }
 
@@ -116,6 +117,36 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 	nothing_reached $PUB_B
 }
 
+@test "the same on the sealed cgroup itself, behind ours" {
+	local group
+	attach_up
+	group=$(cat "$WORLD/attached.name")
+	foreign "$ROOT/$group" cancel
+	mark
+	as attached tcp $PUB_B 443
+	refused
+	nothing_reached $PUB_B
+}
+
+@test "an encapsulating route: the listed address leads into a segment list" {
+	local who
+	attach_up
+	in_wl ip -6 route add $PUB6_A encap seg6 mode encap segs $PUB6_B via fd77::1 dev wl0
+	mark
+	try attempt_user -t 300 udp-sendto $PUB6_A 443 || true
+	fence
+	wire $PUB6_B # the path is real
+	for who in user root attached; do
+		mark
+		as $who -t 300 udp-sendto $PUB6_A 443
+		refused EPERM sendto
+		as $who -t 1500 tcp $PUB6_A 443
+		refused ETIMEDOUT connect
+		nothing_reached $PUB6_B
+		refusal packet_malformed
+	done
+}
+
 @test "a foreign program that cancels the refusal of sendmsg: the packet is judged for itself" {
 	attach_up
 	foreign "$ROOT" cancel-sendmsg
@@ -127,10 +158,11 @@ rewrite() { # rewrite TABLE-FAMILY FROM TO
 
 @test "a foreign program inside, below the cordon, that allows everything changes nothing" {
 	attach_up
-	mkdir -p "$ROOT/attached/below"
-	foreign "$ROOT/attached/below" cancel
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/below"
+	foreign "$ROOT/$group/below" cancel
 	mark
-	run inside attached/below "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/below" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	nothing_reached $PUB_B
 }
@@ -141,6 +173,7 @@ moved() {
 	run inside elsewhere /usr/bin/python3 -c "
 import os, socket, errno
 root = '$ROOT'
+attached = '$(cat "$WORLD/attached.name")'
 def move(group):
     open(root + '/' + group + '/cgroup.procs', 'w').write('0')
 def word(call):
@@ -163,7 +196,7 @@ $1"
 	moved "
 t, u, t2 = tcp(), udp(), tcp()
 print(word(lambda: t2.connect(('$PUB_B', 443))))
-move('attached')
+move(attached)
 print(word(lambda: t.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))), word(lambda: u.connect(('$PUB_B', 443))))
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))))"
 	[ "$output" = "ok
@@ -182,7 +215,7 @@ EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 	attach_up
 	mark
 	moved "
-move('attached')
+move(attached)
 t, u = tcp(), udp()
 move('elsewhere')
 print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
@@ -196,12 +229,12 @@ print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$P
 	attach_up
 	mark
 	moved "
-os.mkdir(root + '/attached/short')
-move('attached/short')
+os.mkdir(root + '/' + attached + '/short')
+move(attached + '/short')
 u = udp()
 u.connect(('$PUB_A', 443))
-move('attached')
-os.rmdir(root + '/attached/short')
+move(attached)
+os.rmdir(root + '/' + attached + '/short')
 print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word(lambda: u.sendto(b'x', ('$PUB_B', 443))))"
 	[ "$output" = "ok EPERM EPERM" ] || { echo "$output" >&2; return 1; }
 	reached $PUB_A 443
@@ -214,7 +247,7 @@ print(word(lambda: u.send(b'x')), word(lambda: u.connect(('$PUB_B', 443))), word
 	supervisor=$(cat "$WORLD/attach.pid")
 	foreign "$ROOT" allow
 	eventually 300 "! kill -0 $supervisor 2>/dev/null"
-	[ -z "$(cat "$ROOT/attached/cgroup.procs")" ]
+	[ -z "$(cat "$ROOT/$(cat "$WORLD/attached.name")/cgroup.procs")" ]
 	jq . "$WORLD/attached/closing.json" >&2
 	grep -q program "$WORLD/attached/closing.json"
 }

@@ -75,11 +75,24 @@ inside_uid() { cordon id -u; }
 	local uid
 	uid=$(awk '/^Uid:/ {print $2}' <<<"$output")
 	[ "$uid" -ne 0 ]
-	! ps -eo uid= | grep -qw "$uid"
+	[ -z "$(ps -eo uid= | grep -w "$uid")" ]
 	[[ "$output" =~ CapEff:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ CapBnd:[[:space:]]*0000000000000000 ]]
 	[[ "$output" =~ NoNewPrivs:[[:space:]]*1 ]]
 	[ "$(awk '/^Groups:/ {print NF}' <<<"$output")" -le 2 ]
+}
+
+@test "a user id that a process outside has is refused before anything runs" {
+	setpriv --reuid 65533 --regid 65533 --clear-groups sleep 30 3>&- &
+	local other=$!
+	eventually 30 "[ \"\$(ps -o uid= -p $other | tr -d ' ')\" = 65533 ]"
+	MEMBERS='"process":{"user":"65533"}' base_profile
+	run cordon "$tools/attempt" family 2 1 0
+	kill $other
+	base_profile
+	[ "$status" -eq 125 ]
+	[[ "$output" == *uid_shared* ]]
+	[[ "$output" != *'"verb"'* ]]
 }
 
 @test "pins: hidden, and the bpf call is refused" {
@@ -130,14 +143,16 @@ inside_uid() { cordon id -u; }
 	refused EPERM
 }
 
-@test "a child cgroup, with a program of its own that allows everything" {
-	mkdir -p "$ROOT/attached/child"
+@test "a child cgroup" {
+	local group
+	group=$(cat "$WORLD/attached.name")
+	mkdir -p "$ROOT/$group/child"
 	mark
-	run inside attached/child "$tools/attempt" tcp $PUB_B 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_B 443
 	[ "$status" -ne 0 ]
 	[[ "$output" == *EPERM* ]]
 	nothing_reached $PUB_B
-	run inside attached/child "$tools/attempt" tcp $PUB_A 443
+	run inside "$group/child" "$tools/attempt" tcp $PUB_A 443
 	[[ "$output" == *through* ]]
 }
 

@@ -194,13 +194,16 @@ attempt_user() { in_wl setpriv --reuid 65534 --regid 65534 --clear-groups "$tool
 
 # ---- a sealed cgroup that somebody else fills: root with every capability, so that nothing but the kernel's programs decides -------------------------
 
+# attach_up: a cgroup of its own each time, named in $WORLD/attached.name; the evidence is $WORLD/attached.
 attach_up() {
-	mkdir -p "$ROOT/attached"
+	local name=attached-$RANDOM$RANDOM
+	echo "$name" >"$WORLD/attached.name"
+	mkdir "$ROOT/$name"
 	rm -rf "$WORLD/attached"
 	# attach ends when the cgroup is empty: somebody stays.
-	bash -c 'echo 0 >"$0/cgroup.procs" && exec sleep 3600' "$ROOT/attached" 3>&- 2>/dev/null &
+	bash -c 'echo 0 >"$0/cgroup.procs" && exec sleep 3600' "$ROOT/$name" 3>&- 2>/dev/null &
 	echo $! >"$WORLD/resident.pid"
-	"$netcordon" attach --cgroup "$ROOT/attached" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
+	"$netcordon" attach --cgroup "$ROOT/$name" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
 		--key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
 	echo $! >"$WORLD/attach.pid"
 	eventually 150 "[ -f $WORLD/attached/launch.json.sig ]" || { cat "$WORLD/attach.out" >&2; return 1; }
@@ -214,8 +217,7 @@ attach_down() {
 	pid=$(cat "$WORLD/attach.pid")
 	rm "$WORLD/attach.pid"
 	kill "$pid" 2>/dev/null || true
-	eventually 150 "! kill -0 $pid 2>/dev/null"
-	[ ! -f "$ROOT/attached/cgroup.kill" ] || echo 1 >"$ROOT/attached/cgroup.kill"
+	eventually 300 "! kill -0 $pid 2>/dev/null"
 }
 
 # inside CGROUP COMMAND...: born in a cgroup of this world, in the workload's network namespace, as root with every capability
@@ -223,7 +225,7 @@ inside() {
 	# shellcheck disable=SC2016
 	timeout 60 bash -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" "${@:2}"' "$ROOT/$1" /run/netns/"$WL" "${@:2}"
 }
-attached() { inside attached "$@"; }
+attached() { inside "$(cat "$WORLD/attached.name")" "$@"; }
 
 # ---- whole questions --------------------------------------------------------------------------------------------------------------------------------
 

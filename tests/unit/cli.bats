@@ -146,6 +146,8 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	[ "$("$nc" --version)" = "$("$nc" version)" ]
 	"$nc" version --json | jq -e '.revision == "dev" and .abi >= 1 and (.manifest | test("^[0-9a-f]{64}$")) and .profile_versions == [1]'
 	"$nc" version | grep -q "$("$nc" version --json | jq -r .manifest)"
+	"$nc" version --capability attach | jq -e '.provider == "netcordon:attach-provider" and .egress_certification == "advisory_filter"'
+	refused 2 usage "$nc" version --capability docker
 }
 
 @test "key: generated once, 0600, never overwritten; openssl reads both halves" {

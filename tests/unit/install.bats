@@ -17,6 +17,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	[ "$(find "$root" -type f | wc -l)" -ge 6 ]
 	[ "$(stat -c %a "$root/opt/sbin/netcordon")" = 755 ]
 	"$root/opt/sbin/netcordon" version | grep -q '^netcordon '
+	jq -e .enforcement.network_policy "$root/opt/share/netcordon/capability/run.json"
 	man -l "$root/opt/share/man/man8/netcordon.8" | col -b | grep -q 'evidence verify'
 	make_quietly uninstall
 	find "$root" | sort | diff "$BATS_TEST_TMPDIR/before" -

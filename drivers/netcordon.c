@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* netcordon.c - command lines, files and hosts of the drivers of netcordon's own providers */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "netcordon.h"
+
+const char *netcordon_option(const json_t *request, const char *name)
+{
+	return text_at(request, "options", name, NULL);
+}
+
+static int write_text(const char *path, const char *text, mode_t mode)
+{
+	NC_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	return fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ? -errno : 0;
+}
+
+/* The matrix's profile with what a command needs beside the network. */
+static int write_profile(const json_t *request, const char *path)
+{
+	NC_JSON json_t *profile = json_deep_copy(part_at(request, "profile", NULL));
+	NC_FREE char *text = NULL;
+
+	json_object_set_new(profile, "process", json_pack("{s:{s:s}}", "env", "PATH", "/usr/local/bin:/usr/bin:/bin"));
+	text = json_dumps(profile, JSON_COMPACT);
+	return text ? write_text(path, text, 0600) : -ENOMEM;
+}
+
+static int write_config(const json_t *request, const char *path)
+{
+	NC_JSON json_t *config = json_pack("{s:i s:[s]}", "version", 1, "upstreams", text_at(request, "resolver", NULL));
+	NC_FREE char *text = json_dumps(config, JSON_COMPACT);
+
+	return text ? write_text(path, text, 0600) : -ENOMEM;
+}
+
+void netcordon_add(struct line *line, const char *word)
+{
+	if (line->count < 63)
+		line->words[line->count++] = (char *)word;
+}
+
+struct line netcordon_line(const json_t *state, const char *command)
+{
+	struct line line = {0};
+
+	netcordon_add(&line, text_at(state, "netcordon", NULL));
+	for (const char *word = command; *word; word += strlen(word) + 1)
+		netcordon_add(&line, word);
+	netcordon_add(&line, "--root");
+	netcordon_add(&line, text_at(state, "root", NULL));
+	netcordon_add(&line, "--config");
+	netcordon_add(&line, text_at(state, "config", NULL));
+	return line;
+}
+
+/* Where netcordon itself runs: at the edge, as root, with the checks to switch off in its environment. */
+static char **outside_environment(const json_t *state)
+{
+	static char off[300], object[600];
+	static char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", off, object, NULL};
+
+	snprintf(off, sizeof(off), "NETCORDON_CHECKS_OFF=%s", text_at(state, "off", NULL));
+	snprintf(object, sizeof(object), "NETCORDON_MUTANT_OBJECT=%s.bpf.o", text_at(state, "netcordon", NULL));
+	environment[1] = *text_at(state, "off", NULL) ? off : NULL;
+	return environment;
+}
+
+static struct nc_plain outside(const json_t *state)
+{
+	return (struct nc_plain){.netns = text_at(state, "edge", NULL),
+				 .resolver = text_at(state, "resolver", NULL),
+				 .environment = outside_environment(state),
+				 .privileged = true};
+}
+
+static int tool(const json_t *state, struct line *line)
+{
+	struct nc_plain place = outside(state);
+
+	return run_tool(&place, line->words, "");
+}
+
+static void wait_until_file(const char *path)
+{
+	for (int i = 0; i < 400 && access(path, F_OK); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+static json_t *state_of(const json_t *request, const char *root, const char *program)
+{
+	const char *scratch = text_at(request, "scratch", NULL);
+	char profile[512], config[512], key[512];
+
+	snprintf(profile, sizeof(profile), "%s/profile.json", scratch);
+	snprintf(config, sizeof(config), "%s/config.json", scratch);
+	snprintf(key, sizeof(key), "%s/key.pem", scratch);
+	return json_pack("{s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:i}", "netcordon", program, "root", root, "profile", profile, "config",
+			 config, "key", key, "scratch", scratch, "instance", text_at(request, "instance", NULL), "workload",
+			 text_at(request, "netns", "workload", NULL), "edge", text_at(request, "netns", "edge", NULL), "resolver",
+			 text_at(request, "resolver", NULL), "off", text_at(request, "off", NULL) ?: "", "credential",
+			 text_at(request, "credentials", "NC_PLANE_CREDENTIAL", NULL) ?: "", "launches", 0);
+}
+
+/* A cgroup of its own for netcordon as it is, and one for each set of checks that is off: each is a host with programs of its own, which are loaded
+ * once and stay until the matrix says that it is done. */
+static int make_root(const json_t *request, const char *off, char own_root[600])
+{
+	int length = snprintf(own_root, 600, "%s/%s", netcordon_option(request, "root"), *off ? "off-" : "whole");
+
+	for (const char *at = off; *at && length < 500; at++)
+		own_root[length++] = *at == ' ' ? '-' : *at;
+	own_root[length] = '\0';
+	return mkdir(own_root, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* How netcordon's own failure is told from the command's status: its error is one line on standard error, kept in a file. */
+json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *request)
+{
+	NC_JSON json_t *command = json_pack("[s,s,s,s,s]", "sh", "-c", "exec \"$@\" 2>>\"$0\"", "", "--");
+	char errors[512], text[240] = "";
+	struct nc_plain place = outside(state);
+	json_t *answer, *ask = json_object();
+	NC_CLOSE int fd = -1;
+	const json_t *word;
+	size_t i;
+
+	snprintf(errors, sizeof(errors), "%s/errors", text_at(state, "scratch", NULL));
+	json_array_set_new(command, 3, json_string(errors));
+	json_array_remove(command, 4);
+	for (size_t at = 0; at < line->count; at++)
+		json_array_append_new(command, json_string(line->words[at]));
+	json_array_append_new(command, json_string("--"));
+	json_array_foreach(part_at(request, "command", NULL), i, word) json_array_append(command, (json_t *)word);
+	unlink(errors);
+	json_object_set(ask, "command", command);
+	json_object_set(ask, "deadline_ms", (json_t *)part_at(request, "deadline_ms", NULL));
+	answer = run_command(ask, &place);
+	json_decref(ask);
+	if (json_integer_value(part_at(answer, "exited", NULL)) != 125)
+		return answer;
+	json_decref(answer);
+	fd = open(errors, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		text[strcspn(text, "\n")] = '\0';
+	return refuse("launch", "%s", *text ? text : "netcordon failed without a word");
+}
+
+/* The instance's own process, which stays until it is stopped; what it prints goes nowhere. */
+static void __attribute__((noreturn)) become_background(const json_t *state, struct line *line)
+{
+	struct nc_plain place = outside(state);
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	dup2(null, 0);
+	dup2(null, 1);
+	if (nc_plain_become(&place) < 0)
+		_exit(1);
+	execv(line->words[0], line->words);
+	_exit(127);
+}
+
+int netcordon_start(const json_t *state, struct line *line, const char *evidence)
+{
+	char checkpoint[600];
+	pid_t child = fork();
+
+	if (!child)
+		become_background(state, line);
+	/* A signed checkpoint is what a supervisor writes first when everything is in force. */
+	snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.json", evidence);
+	wait_until_file(checkpoint);
+	return child < 0 || access(checkpoint, F_OK) ? -EIO : 0;
+}
+
+json_t *netcordon_ready(const json_t *request, json_t **ret_state)
+{
+	const char *off = text_at(request, "off", NULL) ?: "";
+	const char *program = *off ? netcordon_option(request, "mutant") : netcordon_option(request, "netcordon");
+	char own_root[600];
+	struct line line;
+	json_t *state;
+
+	if (!program || !netcordon_option(request, "root"))
+		return refuse("options", "netcordon, root and, for mutants, mutant are needed");
+	if (make_root(request, off, own_root) < 0)
+		return refuse("cgroup", "%s: %s", own_root, strerror(errno));
+	state = state_of(request, own_root, program);
+	if (write_profile(request, text_at(state, "profile", NULL)) < 0 || write_config(request, text_at(state, "config", NULL)) < 0)
+		return refuse("scratch", "the profile cannot be written");
+	line = (struct line){{(char *)program, "key", "generate", (char *)text_at(state, "key", NULL)}, 4};
+	if (tool(state, &line) < 0)
+		return refuse("key", "no key");
+	line = netcordon_line(state, "host\0up\0");
+	if (tool(state, &line) < 0)
+		return refuse("host", "the programs cannot be put in force");
+	*ret_state = state;
+	return NULL;
+}
+
+json_t *netcordon_plane(const json_t *request)
+{
+	const json_t *state = part_at(request, "state", NULL);
+	char passed[128], descriptor[8];
+	int ends[2], length = snprintf(passed, sizeof(passed), "NC_PLANE_CREDENTIAL=%s", text_at(state, "credential", NULL)) + 1;
+	struct line line = netcordon_line(state, "exec\0");
+
+	if (pipe(ends) < 0 || write(ends[1], passed, (size_t)length) != length)
+		return refuse("credential", "no pipe");
+	close(ends[1]);
+	snprintf(descriptor, sizeof(descriptor), "%d", ends[0]);
+	netcordon_add(&line, "--authority");
+	netcordon_add(&line, "plane");
+	netcordon_add(&line, "--plane-env-fd");
+	netcordon_add(&line, descriptor);
+	netcordon_add(&line, text_at(state, "instance", NULL));
+	return netcordon_launch(state, &line, request);
+}
+
+void netcordon_stop(const json_t *state)
+{
+	struct line line = netcordon_line(state, "stop\0");
+
+	netcordon_add(&line, text_at(state, "instance", NULL));
+	tool(state, &line);
+}
+
+void netcordon_forget(const json_t *state)
+{
+	run_tool(NULL, (char *const[]){"rm", "-rf", "--", (char *)text_at(state, "scratch", NULL), NULL}, "");
+}
+
+/* The matrix is done: the programs of every root go, and the roots. */
+void netcordon_down(const json_t *request)
+{
+	const char *root = netcordon_option(request, "root");
+	DIR *folder = root ? opendir(root) : NULL;
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		bool whole = !strcmp(entry->d_name, "whole");
+		const char *program = netcordon_option(request, whole ? "netcordon" : "mutant");
+		char own_root[600];
+
+		if ((!whole && strncmp(entry->d_name, "off-", 4)) || !program)
+			continue;
+		snprintf(own_root, sizeof(own_root), "%s/%.200s", root, entry->d_name);
+		{
+			NC_JSON json_t *state = json_pack("{s:s s:s s:s}", "netcordon", program, "root", own_root, "off", whole ? "" : "listed");
+			struct line line = {{(char *)program, "host", "down", "--force", "--root", own_root}, 6};
+			const struct nc_plain here = {.environment = outside_environment(state), .privileged = true};
+
+			run_tool(&here, line.words, "");
+		}
+		rmdir(own_root);
+	}
+	if (folder)
+		closedir(folder);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * netcordon.h - what the drivers of netcordon's own providers share
+ *
+ * options: {"netcordon": the program, "root": a cgroup for this test alone, "mutant": the program built for the matrix (none: no mutants), "revision"}
+ *
+ * netcordon is started in the edge's network namespace, so that its resolver asks the matrix's resolver; the workload's namespace goes to --netns. Below
+ * `root` there is one cgroup for netcordon as it is and one for each set of checks that is off: each is a host with programs of its own, which are loaded
+ * once and stay until the matrix says that it is done.
+ */
+#ifndef NC_DRIVERS_NETCORDON_H
+#define NC_DRIVERS_NETCORDON_H
+
+#include "verbs.h"
+
+/* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h. */
+#define NETCORDON_CHECKS                                                                                                                             \
+	"protocol label authority mode_none floor public listed port separate bind option egress_destination egress_form egress_loopback "           \
+	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark canary"
+
+/* A netcordon command line, growing at its end. */
+struct line {
+	char *words[64];
+	size_t count;
+};
+
+const char *netcordon_option(const json_t *request, const char *name);
+/* `command`: words, each ended by NUL, the last by two. The state's root and configuration follow. */
+struct line netcordon_line(const json_t *state, const char *command);
+void netcordon_add(struct line *line, const char *word);
+
+/* Cgroup, profile, configuration, key and programs for one instance. NULL and *ret_state, or the refusal to answer with. */
+json_t *netcordon_ready(const json_t *request, json_t **ret_state);
+/* Starts a command line that stays, and waits until its evidence says that everything is in force. */
+int netcordon_start(const json_t *state, struct line *line, const char *evidence);
+/* Runs `line -- COMMAND` of the request; netcordon's own failure (125) becomes a refusal with its words. */
+json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *request);
+json_t *netcordon_plane(const json_t *request); /* the request's command under the plane of the state's instance */
+void netcordon_stop(const json_t *state);
+void netcordon_forget(const json_t *state); /* removes the scratch folder */
+void netcordon_down(const json_t *request); /* the matrix is done: the programs of every root go, and the roots */
+
+#endif

@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck disable=SC2034
+# names.bats - destinations by name: dnsmasq answers in a namespace of its own, where the supervisor runs too. Behind every address stands a listener.
+
+load helpers
+
+setup_file() {
+	world_up
+	world_listen
+	export SUP=nc-sup-$$
+	ip netns add "$SUP" && ip -n "$SUP" link set lo up
+	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
+	names_served 'address=/api.example/'$PUB_A 'address=/api.example/'$PUB6_A
+}
+
+teardown_file() {
+	world_down
+	ip netns del "nc-sup-$$" 2>/dev/null || true
+}
+
+in_sup() { nsenter --net=/run/netns/"$SUP" "$@"; }
+
+# names_served LINE...: dnsmasq with these lines of configuration, in place of the one before
+names_served() {
+	names_silent
+	printf '%s\n' port=53 listen-address=127.0.0.1 bind-interfaces no-resolv no-hosts user=root log-queries "log-facility=$WORLD/dns.log" \
+		"local=/example/" "local=/test/" "$@" >"$WORLD/dns.conf"
+	in_sup dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own.pid" 3>&- >/dev/null 2>&1 &
+	echo $! >"$WORLD/dns.pid"
+	eventually 50 "in_sup ss -lun | grep -q 127.0.0.1:53"
+}
+
+names_silent() {
+	[ -f "$WORLD/dns.pid" ] || return 0
+	kill "$(cat "$WORLD/dns.pid")" 2>/dev/null || true
+	eventually 50 "! in_sup ss -lun | grep -q 127.0.0.1:53"
+	rm -f "$WORLD/dns.pid"
+}
+
+# named HOST PORT [MEMBERS]...: the profile lists these names; wire any, so that the test's own lines pass
+named() {
+	local list="" separator=""
+	while [ $# -gt 0 ]; do
+		list+="$separator{\"host\":\"$1\",\"port\":$2,\"wire\":\"any\"}" separator=,
+		shift 2
+	done
+	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}}" >"$WORLD/profile.json"
+}
+
+# The supervisor asks name servers from its own namespace, which is neither the workload's nor the host's.
+cordon() {
+	rm -rf "$WORLD/evidence"
+	timeout -k 5 60 nsenter --net=/run/netns/"$SUP" "$netcordon" run --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" --root "$ROOT" \
+		--netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- "$@"
+}
+
+name_event() { event ".kind==\"name\" and .reason==\"$1\" and .name==\"$2\""; }
+
+@test "a listed name is resolved and reached, over IPv4 and IPv6; its address at another port is not" {
+	named api.example 443
+	mark
+	run cordon sh -c "getent ahostsv4 API.Example && '$tools/attempt' tcp $PUB_A 443 && '$tools/attempt' tcp $PUB_A 444"
+	[[ $output == *"$PUB_A"* ]]
+	reached $PUB_A 443
+	nothing_reached $PUB_A 444
+	name_event name_granted api.example
+	refusal destination_not_listed
+	run cordon sh -c "getent ahostsv6 api.example && '$tools/attempt' tcp $PUB6_A 443"
+	[ "$status" -eq 0 ]
+	reached $PUB6_A 443
+}
+
+@test "before its name was asked for, and for UDP, the address is refused" {
+	named api.example 443
+	mark
+	run cordon "$tools/attempt" tcp $PUB_A 443
+	[ "$status" -eq 1 ]
+	run cordon sh -c "getent ahosts api.example; '$tools/attempt' udp-sendto $PUB_A 443"
+	[ "$status" -eq 1 ]
+	nothing_reached $PUB_A 443
+}
+
+@test "a name that is not listed is answered at once, and no query leaves" {
+	named api.example 443
+	: >"$WORLD/dns.log"
+	for name in notapi.example api.example.evil.test x.api.example example secret-data.evil.test; do
+		run cordon getent ahosts $name
+		[ "$status" -ne 0 ]
+		name_event name_not_listed $name
+	done
+	run ! grep -E 'notapi|evil|x.api|secret' "$WORLD/dns.log"
+	run cordon getent ahosts api.example
+	[ "$status" -eq 0 ]
+	grep -q 'query.*api.example' "$WORLD/dns.log"
+}
+
+@test "an address that is not public is left out of the answer, and named in the evidence" {
+	names_served 'host-record=mixed.example,'$PUB_A 'host-record=mixed.example,'$PRIV 'address=/priv.example/'$PRIV 'address=/meta.example/'$META \
+		'address=/six.example/::ffff:10.20.0.5' 'address=/nat.example/64:ff9b::a14:5'
+	named mixed.example 443 priv.example 443 meta.example 80 six.example 443 nat.example 443
+	mark
+	run cordon getent ahostsv4 mixed.example
+	[[ $output == *$PUB_A* && $output != *$PRIV* ]]
+	name_event answer_not_public mixed.example
+	for name in priv.example meta.example six.example nat.example; do
+		run cordon sh -c "getent ahosts $name; '$tools/attempt' tcp $PRIV 443; '$tools/attempt' tcp $META 80"
+		[[ $output != *STREAM* ]]
+		name_event answer_not_public $name
+	done
+	nothing_reached $PRIV
+	nothing_reached $META
+}
+
+@test "rebinding: the second answer is private, and nothing of it is reached" {
+	names_served 'address=/turn.example/'$PUB_A
+	named turn.example 443
+	cat >"$WORLD/turn" <<-SCRIPT
+		getent ahostsv4 turn.example && '$tools/attempt' tcp $PUB_A 443
+		touch $WORLD/first; for i in \$(seq 100); do [ ! -e $WORLD/second ] || break; sleep 0.1; done
+		getent ahostsv4 turn.example; '$tools/attempt' tcp $PRIV 443; '$tools/attempt' tcp 127.0.0.1 8080; '$tools/attempt' mapped-tcp $PRIV 443
+	SCRIPT
+	chmod 777 "$WORLD"
+	mark
+	cordon sh "$WORLD/turn" >"$WORLD/turn.out" 2>&1 3>&- &
+	local run_pid=$!
+	eventually 100 "[ -e $WORLD/first ]"
+	names_served 'address=/turn.example/'$PRIV
+	touch "$WORLD/second"
+	wait $run_pid || true
+	reached $PUB_A 443
+	nothing_reached $PRIV
+	PLACE=wl
+	since | { ! grep -q '127.0.0.1 8080'; }
+	refusal address_not_public
+}
+
+@test "port 53 leads to the resolver whatever server is asked, and the redirect does not show" {
+	names_served 'address=/api.example/'$PUB_A
+	named api.example 443
+	mark
+	run cordon sh -c "dig +short +time=3 +tries=1 @$PUB_B api.example && dig +tcp +short +time=3 +tries=1 @$PUB_B api.example && dig +time=3 +tries=1 @$PUB_B api.example"
+	[ "$status" -eq 0 ]
+	[[ $output == *"SERVER: $PUB_B#53"* ]]
+	[ "$(grep -c "^$PUB_A\$" <<<"$output")" -eq 2 ]
+	nothing_reached $PUB_B 53
+}
+
+@test "without names in the policy port 53 leads nowhere" {
+	profile tcp $PUB_A 443
+	mark
+	run cordon "$tools/attempt" udp-sendto $PUB_B 53
+	[ "$status" -eq 1 ]
+	refusal resolver_absent
+	nothing_reached $PUB_B 53
+}
+
+@test "a server that is silent gives SERVFAIL in bounded time, and nothing opens" {
+	names_silent
+	named api.example 443
+	mark
+	run cordon sh -c "dig +time=15 +tries=1 api.example; '$tools/attempt' tcp $PUB_A 443"
+	[[ $output == *SERVFAIL* ]]
+	name_event upstream_failed api.example
+	nothing_reached $PUB_A 443
+}
+
+@test "a large answer comes over TCP, alias chains are followed" {
+	local lines=() i
+	for i in $(seq 60); do lines+=("host-record=many.example,93.184.217.$i"); done
+	names_served "${lines[@]}" 'cname=one.example,two.example' 'cname=two.example,three.example' 'host-record=three.example,'$PUB_A
+	named many.example 443 one.example 443
+	mark
+	run cordon sh -c "dig +short +time=3 many.example | wc -l; dig +tcp +short +time=3 many.example | wc -l; getent ahostsv4 one.example; '$tools/attempt' tcp $PUB_A 443"
+	[ "${lines[0]:+${output%%$'\n'*}}" = 60 ]
+	reached $PUB_A 443
+}

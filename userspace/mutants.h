@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * mutants.h - checks in user space that the matrix can leave out, as bpf/checks.h is for those in the kernel
+ *
+ * In netcordon NC_MUTANT_OFF is the constant 0. Only the program that the matrix builds for itself (mutants/) asks.
+ */
+#ifndef NC_MUTANTS_H
+#define NC_MUTANTS_H
+
+#include <stdbool.h>
+#include "loader.h"
+
+#define NC_LAUNCH_CHECKS(X) X("canary", "a launch does not go on unless the canary saw its refusals")
+
+#ifdef NC_MUTANTS
+bool nc_mutant_off(const char *check);
+void nc_mutant_options(struct nc_host_options *options); /* the object, and the kernel's checks that it leaves out */
+#define NC_MUTANT_OFF(check) nc_mutant_off(check)
+#else
+#define NC_MUTANT_OFF(check) 0
+#endif
+
+#endif
