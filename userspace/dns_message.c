@@ -117,8 +117,8 @@ int nc_dns_read_question(const uint8_t *bytes, size_t size, struct nc_dns_questi
 		return -EPROTO;
 	}
 	rr = ldns_rr_list_rr(ldns_pkt_question(packet), 0);
-	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN ||
-	    !stands_plainly(bytes, size, ldns_rr_owner(rr)) || name_from_rdf(ldns_rr_owner(rr), &question.name) < 0) {
+	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN || !stands_plainly(bytes, size, ldns_rr_owner(rr)) ||
+	    name_from_rdf(ldns_rr_owner(rr), &question.name) < 0) {
 		*ret_rcode = NC_DNS_FORMERR;
 		return -EPROTO;
 	}

@@ -209,7 +209,8 @@ static inline void server_accepts(struct server *server)
 static inline void *server_run(void *context)
 {
 	struct server *server = context;
-	struct pollfd polls[3] = {{.fd = server->quit[0], .events = POLLIN}, {.fd = server->udp, .events = POLLIN}, {.fd = server->tcp, .events = POLLIN}};
+	struct pollfd polls[3] = {
+		{.fd = server->quit[0], .events = POLLIN}, {.fd = server->udp, .events = POLLIN}, {.fd = server->tcp, .events = POLLIN}};
 
 	while (poll(polls, 3, 30000) > 0 && !polls[0].revents) {
 		struct sockaddr_in from;

@@ -239,7 +239,7 @@ static void cut_then_half(struct server *s, const struct asked *asked, const str
 static void what_fails_over_tcp_is_asked_again(void **state)
 {
 	static void (*const acts[])(struct server *, const struct asked *, const struct sockaddr_in *, int) = {cut_then_bad, cut_then_cut,
-														cut_then_half};
+													       cut_then_half};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
