@@ -355,7 +355,7 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
 		error = nc_cgroup_make(outer_fd, "inner", &inner_fd, reterr);
 	if (!error) {
 		print = libbpf_set_print(silent);
-		nc_memlock_save(&limit);
+		nc_memlock_raise(&limit);
 		error = probe_in(outer_fd, inner_fd, &list, reterr);
 		nc_memlock_restore(&limit);
 		libbpf_set_print(print);

@@ -103,7 +103,7 @@ int nc_object_install(struct nc_host *host, const char *pins, const struct nc_ho
 		      struct nc_error *reterr);
 int nc_system_denied(struct nc_error *reterr, int status, const char *what); /* EPERM in words: lockdown, capabilities */
 struct rlimit;
-void nc_memlock_save(struct rlimit *ret_limit);
+void nc_memlock_raise(struct rlimit *ret_limit);
 void nc_memlock_restore(const struct rlimit *limit);
 
 /* rings.c */

@@ -291,7 +291,7 @@ static void stray_cgroups(struct nc_host *host, struct strays *strays)
 
 	while (dir && (entry = readdir(dir)) && strays->cgroups_count < 256) {
 		if (entry->d_type == DT_DIR && strlen(entry->d_name) == 32)
-			snprintf(strays->cgroups[strays->cgroups_count++], 48, "%s", entry->d_name);
+			snprintf(strays->cgroups[strays->cgroups_count++], 48, "%.47s", entry->d_name);
 	}
 	if (dir)
 		closedir(dir);

@@ -126,17 +126,26 @@ static int purge_collect(void *context, const void *key, const void *value)
 	return 0;
 }
 
+static int delete_batch(int map_fd, const struct purge *purge)
+{
+	uint32_t count = (uint32_t)purge->count;
+
+	return count ? bpf_map_delete_batch(map_fd, purge->keys, &count, NULL) : 0;
+}
+
 int nc_map_purge_if(int map_fd, uint32_t key_size, uint32_t value_size, bool (*doomed)(const void *context, const void *key), const void *context,
 		    struct nc_error *reterr)
 {
 	struct purge purge = {.doomed = doomed, .context = context, .key_size = key_size};
 	int r = walk(map_fd, key_size, value_size, purge_collect, &purge);
 
-	for (size_t i = 0; i < purge.count; i++) {
-		int status = bpf_map_delete_elem(map_fd, purge.keys + i * key_size);
+	if (r >= 0 && delete_batch(map_fd, &purge)) {
+		for (size_t i = 0; i < purge.count; i++) { /* a batch stops at an absent key; here absent is what is wanted */
+			int status = bpf_map_delete_elem(map_fd, purge.keys + i * key_size);
 
-		if (status && status != -ENOENT)
-			r = r ?: status;
+			if (status && status != -ENOENT)
+				r = r ?: status;
+		}
 	}
 	free(purge.keys);
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "remove an instance's entries from a map") : 0;

@@ -40,19 +40,22 @@ static int keep_warning(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-void nc_memlock_save(struct rlimit *ret_limit)
+/*
+ * Before 5.11 maps count against RLIMIT_MEMLOCK. libbpf raises it once for the life of a process and never lowers it again; here it is raised around what
+ * needs it, so that the workload does not inherit it. Where raising is refused the kernel says so itself, if it cares.
+ */
+void nc_memlock_raise(struct rlimit *ret_limit)
 {
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+
 	if (getrlimit(RLIMIT_MEMLOCK, ret_limit))
-		*ret_limit = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+		*ret_limit = all;
+	setrlimit(RLIMIT_MEMLOCK, &all);
 }
 
-/* Before 5.11 libbpf raises the limit to make room for maps; the workload must not inherit that. */
 void nc_memlock_restore(const struct rlimit *limit)
 {
-	struct rlimit now;
-
-	if (!getrlimit(RLIMIT_MEMLOCK, &now) && (now.rlim_cur != limit->rlim_cur || now.rlim_max != limit->rlim_max))
-		setrlimit(RLIMIT_MEMLOCK, limit);
+	setrlimit(RLIMIT_MEMLOCK, limit);
 }
 
 int nc_system_denied(struct nc_error *reterr, int status, const char *what)
@@ -410,7 +413,7 @@ int nc_object_install(struct nc_host *host, const char *pins, const struct nc_ho
 
 	if (r < 0)
 		return r;
-	nc_memlock_save(&limit);
+	nc_memlock_raise(&limit);
 	printed = libbpf_set_print(keep_warning);
 	r = choose_and_load(host, options, &sizes, &object, reterr);
 	if (!r) {

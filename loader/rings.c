@@ -104,7 +104,7 @@ static int ring_add(struct nc_host *host, int events_fd, uint32_t ring, int *ret
 	NC_CLOSE int fd = -1;
 	int r;
 
-	nc_memlock_save(&limit);
+	nc_memlock_raise(&limit);
 	fd = ring_make(host->book.ring_bytes, reterr);
 	nc_memlock_restore(&limit);
 	if (fd < 0)

@@ -101,13 +101,13 @@ static bool same_name(const char *assignment, const char *other)
 	return strncmp(assignment, other, length) == 0 && (other[length] == '=' || other[length] == '\0');
 }
 
-/* A name that stands in the profile's environment too is replaced by what was passed; twice in one source is an error. */
-static size_t add_variable(char *assignment, size_t count, size_t from_profile)
+/* A name that stands in the profile's environment too is replaced by what was passed; twice in one descriptor is an error. */
+static size_t add_variable(const struct passed *source, char *assignment, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!same_name(assignment, whole_env[i]))
 			continue;
-		if (i >= from_profile)
+		if (whole_env[i] >= source->bytes && whole_env[i] < source->bytes + sizeof(source->bytes))
 			nc_child_fail(NC_FD_COMMAND_REPORT, "one name twice in an environment's descriptor", -EINVAL);
 		whole_env[i] = assignment;
 		return count;
@@ -152,7 +152,7 @@ static void check_credential(const struct nc_child_plan *plan, const char *assig
 		nc_child_fail(NC_FD_COMMAND_REPORT, "credential seen", -EACCES);
 }
 
-static size_t add_passed(const struct nc_child_plan *plan, struct passed *passed, bool are_credentials, size_t count, size_t replaceable)
+static size_t add_passed(const struct nc_child_plan *plan, struct passed *passed, bool are_credentials, size_t count)
 {
 	for (size_t at = 0; at < passed->length; at += strlen(passed->bytes + at) + 1) {
 		char *assignment = passed->bytes + at;
@@ -160,21 +160,20 @@ static size_t add_passed(const struct nc_child_plan *plan, struct passed *passed
 		report_name(assignment);
 		if (are_credentials)
 			check_credential(plan, assignment);
-		count = add_variable(assignment, count, replaceable);
+		count = add_variable(passed, assignment, count);
 	}
 	return count;
 }
 
 static void compile_environment(const struct nc_child_plan *plan)
 {
-	size_t count = 0, from_profile;
+	size_t count = 0;
 
 	for (char *const *given = plan->env; given && *given && count < ENV_COUNT_MAX; given++)
 		whole_env[count++] = *given;
-	from_profile = count;
 	if (plan->env_fd >= 0) {
 		read_passed(NC_FD_ENV, &from_runner);
-		count = add_passed(plan, &from_runner, false, count, from_profile);
+		count = add_passed(plan, &from_runner, false, count);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (is_credential(plan, whole_env[i]))
@@ -182,7 +181,7 @@ static void compile_environment(const struct nc_child_plan *plan)
 	}
 	if (plan->is_plane && plan->credentials_fd >= 0) {
 		read_passed(NC_FD_CREDENTIALS, &credentials);
-		count = add_passed(plan, &credentials, true, count, 0);
+		count = add_passed(plan, &credentials, true, count);
 	}
 	whole_env[count] = NULL;
 }

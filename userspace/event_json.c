@@ -15,13 +15,13 @@
 #include "text.h"
 
 #define NC_WORD(symbol, value, word, ...) [value] = word,
-static const char *const authorities[] = { NC_AUTHORITIES(NC_WORD) };
-static const char *const decisions[] = { NC_DECISIONS(NC_WORD) };
-static const char *const reasons[NC_REASON_MAX] = { NC_REASONS(NC_WORD) };
-static const char *const hooks[] = { NC_HOOKS(NC_WORD) };
-static const char *const classes[] = { NC_ADDRESS_CLASSES(NC_WORD) };
-static const char *const protocols[] = { [IPPROTO_TCP] = "tcp", [IPPROTO_UDP] = "udp" };
-static const char *const families[] = { [4] = "ipv4", [6] = "ipv6" };
+static const char *const authorities[] = {NC_AUTHORITIES(NC_WORD)};
+static const char *const decisions[] = {NC_DECISIONS(NC_WORD)};
+static const char *const reasons[NC_REASON_MAX] = {NC_REASONS(NC_WORD)};
+static const char *const hooks[] = {NC_HOOKS(NC_WORD)};
+static const char *const classes[] = {NC_ADDRESS_CLASSES(NC_WORD)};
+static const char *const protocols[] = {[IPPROTO_TCP] = "tcp", [IPPROTO_UDP] = "udp"};
+static const char *const families[] = {[4] = "ipv4", [6] = "ipv6"};
 
 /* A new JSON string. */
 static json_t *word_of(const char *const *words, size_t count, unsigned int code)

@@ -37,8 +37,8 @@ struct nc_evidence; /* an open folder being written */
  * return; on failure the folder is gone again. The writer borrows `key`. `launch` must hold "version" (1), and as strings "instance", "generation" (decimal),
  * "boot_id" and "manifest"; what the Runner bound stands in "binding" (an object). "type" must be absent or NC_DOMAIN_LAUNCH: it is added.
  */
-int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence,
-		      struct nc_error *reterr);
+int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester,
+		      struct nc_evidence **ret_evidence, struct nc_error *reterr);
 /* Appends `record` (an object with "kind"; gets "sequence" and "previous" added). Buffered; nc_evidence_flush or a checkpoint makes it durable. */
 int nc_evidence_append(struct nc_evidence *evidence, json_t *record, struct nc_error *reterr);
 int nc_evidence_flush(struct nc_evidence *evidence, struct nc_error *reterr);
@@ -46,7 +46,8 @@ int nc_evidence_flush(struct nc_evidence *evidence, struct nc_error *reterr);
 int nc_evidence_checkpoint(struct nc_evidence *evidence, const char *what, const json_t *extra, struct nc_error *reterr);
 /* Signs the end; `closing` holds "losses" (a string of decimal digits: what is not recorded), "counters", "result". The writer is freed in every case. */
 int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_error *reterr);
-void nc_evidence_abandon(struct nc_evidence *evidence); /* flushes what it can and frees without closing: the folder stays visibly open. NULL is fine */
+void nc_evidence_abandon(
+	struct nc_evidence *evidence); /* flushes what it can and frees without closing: the folder stays visibly open. NULL is fine */
 const struct nc_digest *nc_evidence_launch_digest(const struct nc_evidence *evidence);
 uint64_t nc_evidence_sequence(const struct nc_evidence *evidence); /* of the last record; 0: none yet */
 
@@ -59,7 +60,7 @@ struct nc_evidence_report {
 	uint64_t events, losses;
 	uint64_t vouched; /* records that a signature covers: all when closed, else those of the newest checkpoint */
 	char instance[128];
-	json_t *launch;   /* owned by the report; NULL when invalid */
+	json_t *launch; /* owned by the report; NULL when invalid */
 	json_t *closing;
 };
 /*
@@ -72,7 +73,8 @@ struct nc_evidence_report {
  *   incomplete  authentic, but not all: records that a signature vouches for are missing, or losses are declared (a region of which nothing is known)
  *   invalid     something was changed, forged or belongs elsewhere, or is not what was expected
  */
-int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report, struct nc_error *reterr);
+int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report,
+		       struct nc_error *reterr);
 void nc_evidence_report_free(struct nc_evidence_report *report);
 const char *nc_evidence_answer_word(enum nc_evidence_answer answer); /* "complete", ... */
 

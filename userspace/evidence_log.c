@@ -57,8 +57,8 @@ static int take_lines(char *buffer, size_t *used, uint64_t wanted, struct nc_evi
 		start = (size_t)(end - buffer) + 1;
 	}
 	if (*used - start >= NC_EVIDENCE_RECORD_MAX)
-		return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EMSGSIZE, NC_EVIDENCE_LOG " line %" PRIu64 " is longer than %u bytes", log->count + 1,
-				    NC_EVIDENCE_RECORD_MAX);
+		return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EMSGSIZE, NC_EVIDENCE_LOG " line %" PRIu64 " is longer than %u bytes",
+				    log->count + 1, NC_EVIDENCE_RECORD_MAX);
 	memmove(buffer, buffer + start, *used - start);
 	*used -= start;
 	return 0;
@@ -81,7 +81,7 @@ static int open_log(int folder_fd, int *ret_fd, struct nc_error *reterr)
 
 int nc_evidence_log_read(int folder_fd, const struct nc_digest *launch, uint64_t wanted, struct nc_evidence_log *ret_log, struct nc_error *reterr)
 {
-	struct nc_evidence_log log = { .last = *launch, .wanted = *launch };
+	struct nc_evidence_log log = {.last = *launch, .wanted = *launch};
 	size_t size = 2 * NC_EVIDENCE_RECORD_MAX, used = 0;
 	NC_FREE char *buffer = malloc(size);
 	NC_CLOSE int fd = -1;

@@ -9,11 +9,11 @@
 #include "error.h"
 
 struct nc_evidence_log {
-	uint64_t count;          /* whole records, each linked to the one before */
-	struct nc_digest last;   /* of the last record; of the launch statement when there is none */
+	uint64_t count;		 /* whole records, each linked to the one before */
+	struct nc_digest last;	 /* of the last record; of the launch statement when there is none */
 	struct nc_digest wanted; /* of the record asked for; valid when it lies within count */
-	bool ended;              /* the last record is the end */
-	bool torn;               /* bytes without a line feed stand behind the last record */
+	bool ended;		 /* the last record is the end */
+	bool torn;		 /* bytes without a line feed stand behind the last record */
 };
 
 /* Reads folder_fd/events.jsonl, whose first record must follow `launch`. -ENOENT when there is none; -EBADMSG or -EINVAL with EVIDENCE_INVALID when the

@@ -11,6 +11,6 @@
 #define NC_EVIDENCE_END "end" /* kind of a closed log's last record */
 
 /* Members of the launch statement that every later statement repeats; NULL-terminated. */
-static const char *const nc_evidence_identity[] = { "instance", "generation", "boot_id", "manifest", NULL };
+static const char *const nc_evidence_identity[] = {"instance", "generation", "boot_id", "manifest", NULL};
 
 #endif

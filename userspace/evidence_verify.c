@@ -55,7 +55,7 @@ static void forget(struct reading *reading)
 	json_decref(reading->launch);
 	json_decref(reading->closing.statement);
 	json_decref(reading->checkpoint.statement);
-	*reading = (struct reading){ .folder_fd = reading->folder_fd, .key = reading->key };
+	*reading = (struct reading){.folder_fd = reading->folder_fd, .key = reading->key};
 }
 
 static int refuse(struct nc_error *reterr, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -87,7 +87,8 @@ static int read_launch(struct reading *reading, struct nc_error *reterr)
 	uint64_t generation;
 	int r;
 
-	r = nc_statement_read(reading->folder_fd, NC_EVIDENCE_LAUNCH, NC_DOMAIN_LAUNCH, reading->key, &reading->launch, &reading->launch_digest, reterr);
+	r = nc_statement_read(reading->folder_fd, NC_EVIDENCE_LAUNCH, NC_DOMAIN_LAUNCH, reading->key, &reading->launch, &reading->launch_digest,
+			      reterr);
 	if (r < 0)
 		return r;
 	if (strcmp(text_of(reading->launch, "type"), NC_DOMAIN_LAUNCH) || json_integer_value(json_object_get(reading->launch, "version")) != 1)
@@ -126,8 +127,8 @@ static bool read_count(const json_t *statement, const char *name, uint64_t *ret_
 	return true;
 }
 
-static int read_vouch(const struct reading *reading, const char *name, const char *domain, const char *records, const char *checkpoints, struct vouch *vouch,
-		      struct nc_error *reterr)
+static int read_vouch(const struct reading *reading, const char *name, const char *domain, const char *records, const char *checkpoints,
+		      struct vouch *vouch, struct nc_error *reterr)
 {
 	const json_t *losses = json_object_get(vouch->statement, "losses");
 	int r;
@@ -182,7 +183,8 @@ static int read_checkpoint(struct reading *reading, struct nc_error *reterr)
 
 	if (!exists(reading, NC_EVIDENCE_CHECKPOINT) && !exists(reading, NC_EVIDENCE_CHECKPOINT ".sig"))
 		return 0;
-	r = nc_statement_read(reading->folder_fd, NC_EVIDENCE_CHECKPOINT, NC_DOMAIN_CHECKPOINT, reading->key, &reading->checkpoint.statement, &digest, reterr);
+	r = nc_statement_read(reading->folder_fd, NC_EVIDENCE_CHECKPOINT, NC_DOMAIN_CHECKPOINT, reading->key, &reading->checkpoint.statement, &digest,
+			      reterr);
 	if (r < 0 && r != -ENOMEM && read_checkpoint_beside(reading, &beside) == 0)
 		r = 0;
 	if (r == -ENOENT && exists(reading, NC_EVIDENCE_CHECKPOINT ".sig")) {
@@ -264,7 +266,8 @@ static void judge_open(const struct reading *reading, struct nc_evidence_report 
 		    reading->checkpoint.records - log->count, reading->checkpoint.records);
 	else
 		say(report, NC_EVIDENCE_OPEN,
-		    "no closing statement: it is being written, or its writer died; the newest checkpoint vouches for %" PRIu64 " of %" PRIu64 " records%s",
+		    "no closing statement: it is being written, or its writer died; the newest checkpoint vouches for %" PRIu64 " of %" PRIu64
+		    " records%s",
 		    reading->checkpoint.records, log->count, log->torn ? ", and the last line is torn" : "");
 }
 
@@ -275,15 +278,16 @@ static bool is_expected(const json_t *launch, const json_t *expect, struct nc_ev
 	const char *name;
 	json_t *member;
 
-	json_object_foreach((json_t *)expect, name, member) {
+	json_object_foreach((json_t *)expect, name, member)
+	{
 		const json_t *bound = json_object_get(binding, name);
 		char safe[128];
 
 		if (bound && json_equal(bound, member))
 			continue;
 		nc_text_safe(name, strlen(name), safe, sizeof(safe));
-		say(report, NC_EVIDENCE_INVALID, "the launch statement's binding %s \"%s\"", bound ? "differs from what was expected in" : "does not hold the expected",
-		    safe);
+		say(report, NC_EVIDENCE_INVALID, "the launch statement's binding %s \"%s\"",
+		    bound ? "differs from what was expected in" : "does not hold the expected", safe);
 		return false;
 	}
 	return true;
@@ -323,7 +327,7 @@ struct snapshot {
 
 static void take_snapshot(int folder_fd, struct snapshot *ret_snapshot)
 {
-	static const char *const names[4] = { NC_EVIDENCE_CLOSING, NC_EVIDENCE_CLOSING ".sig", NC_EVIDENCE_CHECKPOINT, NC_EVIDENCE_CHECKPOINT ".sig" };
+	static const char *const names[4] = {NC_EVIDENCE_CLOSING, NC_EVIDENCE_CLOSING ".sig", NC_EVIDENCE_CHECKPOINT, NC_EVIDENCE_CHECKPOINT ".sig"};
 	struct stat status;
 
 	memset(ret_snapshot, 0, sizeof(*ret_snapshot));
@@ -368,11 +372,12 @@ static int open_folder(const char *folder, int *ret_fd, struct nc_error *reterr)
 	return 0;
 }
 
-int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report, struct nc_error *reterr)
+int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report,
+		       struct nc_error *reterr)
 {
-	struct nc_evidence_report report = { .answer = NC_EVIDENCE_COMPLETE };
-	struct reading reading = { .folder_fd = -1, .key = key };
-	struct nc_error fault = { 0 };
+	struct nc_evidence_report report = {.answer = NC_EVIDENCE_COMPLETE};
+	struct reading reading = {.folder_fd = -1, .key = key};
+	struct nc_error fault = {0};
 	NC_CLOSE int folder_fd = -1;
 	int r;
 
@@ -380,7 +385,8 @@ int nc_evidence_verify(const char *folder, const struct nc_public_key *key, cons
 	if (r < 0)
 		return r;
 	if (expect && json_object_size(expect) == 0)
-		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "the expectation is no object with at least one member, so that it would hold for any folder");
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL,
+				    "the expectation is no object with at least one member, so that it would hold for any folder");
 	r = open_folder(folder, &folder_fd, reterr);
 	if (r < 0)
 		return r;
@@ -408,12 +414,12 @@ void nc_evidence_report_free(struct nc_evidence_report *report)
 {
 	json_decref(report->launch);
 	json_decref(report->closing);
-	*report = (struct nc_evidence_report){ .answer = NC_EVIDENCE_INVALID };
+	*report = (struct nc_evidence_report){.answer = NC_EVIDENCE_INVALID};
 }
 
 const char *nc_evidence_answer_word(enum nc_evidence_answer answer)
 {
-	static const char *const words[] = { "complete", "open", "incomplete", "invalid" };
+	static const char *const words[] = {"complete", "open", "incomplete", "invalid"};
 
 	return words[answer];
 }

@@ -29,15 +29,15 @@ struct nc_evidence {
 	int folder_fd, log_fd;
 	const struct nc_secret_key *key;
 	char *attester;
-	json_t *identity;          /* the members that every statement carries */
+	json_t *identity; /* the members that every statement carries */
 	struct nc_digest launch;
-	struct nc_digest last;     /* what the next record's "previous" will be */
-	uint64_t sequence;         /* of the last record */
+	struct nc_digest last; /* what the next record's "previous" will be */
+	uint64_t sequence;     /* of the last record */
 	uint64_t checkpoints;
 	bool failed;
-	bool dirty;                /* written since the last sync */
+	bool dirty; /* written since the last sync */
 	size_t used;
-	char buffer[BUFFER_SIZE];  /* whole lines that are not written yet */
+	char buffer[BUFFER_SIZE]; /* whole lines that are not written yet */
 };
 
 static void free_evidence(struct nc_evidence *evidence)
@@ -176,13 +176,15 @@ static int make_statement(const struct nc_evidence *evidence, const char *domain
 	json_t *member;
 
 	nc_digest_hex(&evidence->last, last);
-	if (!statement || !own || json_object_update(statement, own) < 0 || json_object_set_new(statement, "type", json_string(domain)) < 0 || json_object_set_new(statement, "version", json_integer(1)) < 0 ||
-	    json_object_set_new(statement, "last", json_string(last)) < 0 || add_time(statement, "time_ns", CLOCK_REALTIME) < 0 ||
-	    add_time(statement, "boottime_ns", CLOCK_BOOTTIME) < 0)
+	if (!statement || !own || json_object_update(statement, own) < 0 || json_object_set_new(statement, "type", json_string(domain)) < 0 ||
+	    json_object_set_new(statement, "version", json_integer(1)) < 0 || json_object_set_new(statement, "last", json_string(last)) < 0 ||
+	    add_time(statement, "time_ns", CLOCK_REALTIME) < 0 || add_time(statement, "boottime_ns", CLOCK_BOOTTIME) < 0)
 		return no_memory(reterr);
-	json_object_foreach((json_t *)members, name, member) {
+	json_object_foreach((json_t *)members, name, member)
+	{
 		if (json_object_get(statement, name))
-			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EEXIST, "a statement's member \"%.64s\" is not the caller's to give", name);
+			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EEXIST, "a statement's member \"%.64s\" is not the caller's to give",
+					    name);
 		if (json_object_set(statement, name, member) < 0)
 			return no_memory(reterr);
 	}
@@ -242,7 +244,8 @@ int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_e
 	if (r < 0)
 		return r;
 	if (!nc_json_read_u64(json_object_get(closing, "losses"), &losses))
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "a closing statement must say how many records were lost, in decimal digits");
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL,
+				    "a closing statement must say how many records were lost, in decimal digits");
 	r = close_log(owned, reterr);
 	if (r < 0)
 		return r;
@@ -283,7 +286,8 @@ static int take_identity(const json_t *launch, json_t **ret_identity, struct nc_
 		json_t *member = json_object_get(launch, nc_evidence_identity[i]);
 
 		if (!json_is_string(member))
-			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement has no text \"%s\"", nc_evidence_identity[i]);
+			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement has no text \"%s\"",
+					    nc_evidence_identity[i]);
 		if (json_object_set(identity, nc_evidence_identity[i], member) < 0)
 			return no_memory(reterr);
 	}
@@ -364,7 +368,8 @@ static int rename_new(const char *from, const char *to)
 
 /* The folder appears whole: a program that dies on the way leaves none of this name. The bytes follow to the disk before anybody hears of it; a crash of
  * the host in between may leave a folder that does not verify, of a launch that never was. */
-static int appear(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const int fds[NC_FOLDER_FILES_MAX], struct nc_error *reterr)
+static int appear(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const int fds[NC_FOLDER_FILES_MAX],
+		  struct nc_error *reterr)
 {
 	NC_FREE char *name = strdup(folder);
 	int r;
@@ -385,10 +390,11 @@ static int appear(struct nc_evidence *evidence, const char *folder, struct birth
 }
 
 /* The log's name is made first, so that one sync of the folder covers it too. */
-static int fill_folder(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const struct nc_signed *launch, struct nc_error *reterr)
+static int fill_folder(struct nc_evidence *evidence, const char *folder, struct birthplace *place, const struct nc_signed *launch,
+		       struct nc_error *reterr)
 {
-	const struct nc_folder_file files[] = { { NC_EVIDENCE_LAUNCH ".sig", launch->signature, launch->signature_length },
-						{ NC_EVIDENCE_LAUNCH, launch->text, launch->length } };
+	const struct nc_folder_file files[] = {{NC_EVIDENCE_LAUNCH ".sig", launch->signature, launch->signature_length},
+					       {NC_EVIDENCE_LAUNCH, launch->text, launch->length}};
 	int fds[NC_FOLDER_FILES_MAX], r;
 
 	evidence->folder_fd = open(place->hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -408,7 +414,7 @@ static int fill_folder(struct nc_evidence *evidence, const char *folder, struct 
 
 static void remove_folder(const struct nc_evidence *evidence, const struct birthplace *place)
 {
-	static const char *const names[] = { NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG };
+	static const char *const names[] = {NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG};
 
 	for (size_t i = 0; evidence->folder_fd >= 0 && i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(evidence->folder_fd, names[i], 0);
@@ -416,12 +422,12 @@ static void remove_folder(const struct nc_evidence *evidence, const struct birth
 		rmdir(place->hidden);
 }
 
-int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence,
-		      struct nc_error *reterr)
+int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester,
+		      struct nc_evidence **ret_evidence, struct nc_error *reterr)
 {
 	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *evidence = malloc(sizeof(*evidence));
-	__attribute__((cleanup(cleanup_birthplace))) struct birthplace place = { .parent_fd = -1 };
-	struct nc_signed signed_launch = { 0 };
+	__attribute__((cleanup(cleanup_birthplace))) struct birthplace place = {.parent_fd = -1};
+	struct nc_signed signed_launch = {0};
 	int r;
 
 	if (!evidence)

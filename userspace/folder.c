@@ -55,7 +55,7 @@ static int sync_bytes(const int *fds, size_t count)
 struct publication {
 	int fds[NC_FOLDER_FILES_MAX];
 	char temporary[NC_FOLDER_FILES_MAX][NC_FOLDER_NAME_MAX + sizeof(NC_FOLDER_TEMPORARY)]; /* "": not there, or no longer */
-	bool appeared; /* a name has been given */
+	bool appeared;									       /* a name has been given */
 };
 
 static int write_beside(int folder_fd, const struct nc_folder_file *files, size_t count, struct publication *publication)
@@ -87,7 +87,7 @@ static int give_names(int folder_fd, const struct nc_folder_file *files, size_t 
 
 int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, struct nc_error *reterr)
 {
-	struct publication publication = { .fds = { -1, -1, -1, -1 } };
+	struct publication publication = {.fds = {-1, -1, -1, -1}};
 	int r;
 
 	if (count > NC_FOLDER_FILES_MAX)

@@ -44,7 +44,7 @@ static int put(struct output *output, const char *bytes, size_t length, struct n
 /* The short escapes of RFC 8785, 3.2.2.2; other controls are \u00xx in lower case; everything else stands as it is. */
 static int put_string(struct output *output, const char *text, size_t length, struct nc_error *reterr)
 {
-	static const char *const named[0x20] = { ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r" };
+	static const char *const named[0x20] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r"};
 	size_t plain = 0; /* start of the run that needs no escape */
 	char numbered[8];
 	int r;
@@ -191,7 +191,7 @@ static int put_value(struct output *output, const json_t *value, unsigned int de
 
 int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr)
 {
-	struct output output = { 0 };
+	struct output output = {0};
 	int r;
 
 	r = put_value(&output, value, 0, reterr);
@@ -208,7 +208,7 @@ int nc_json_parse_canonical(const char *name, const char *text, size_t length, e
 {
 	NC_JSON json_t *value = NULL;
 	NC_FREE char *again = NULL;
-	struct nc_error inner = { 0 };
+	struct nc_error inner = {0};
 	size_t again_length = 0;
 	int r;
 

@@ -21,7 +21,8 @@ static int check_members(const json_t *object, unsigned int depth, const struct 
 	json_t *member;
 	int r = 0;
 
-	json_object_foreach((json_t *)object, key, member) {
+	json_object_foreach((json_t *)object, key, member)
+	{
 		r = check_value(member, depth, NC_PLACE_KEY(place, key), reterr);
 		if (r < 0)
 			break;
@@ -35,7 +36,8 @@ static int check_elements(const json_t *array, unsigned int depth, const struct 
 	json_t *element;
 	int r = 0;
 
-	json_array_foreach(array, index, element) {
+	json_array_foreach(array, index, element)
+	{
 		r = check_value(element, depth, NC_PLACE_INDEX(place, index), reterr);
 		if (r < 0)
 			break;
@@ -58,7 +60,8 @@ static int check_value(const json_t *value, unsigned int depth, const struct nc_
 	case JSON_INTEGER:
 		number = json_integer_value(value);
 		if (number > NC_JSON_INTEGER_MAX || number < -NC_JSON_INTEGER_MAX)
-			return nc_place_error(place, reterr, "write it as a string", "a number lies outside -(2^53 - 1) to 2^53 - 1, which readers round differently");
+			return nc_place_error(place, reterr, "write it as a string",
+					      "a number lies outside -(2^53 - 1) to 2^53 - 1, which readers round differently");
 		return 0;
 	default:
 		return 0;
@@ -98,7 +101,7 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 		nc_text_safe(error.text, strnlen(error.text, sizeof(error.text)), safe, sizeof(safe));
 		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: line %d, column %d: %s", error.line, error.column, safe);
 	}
-	r = check_value(value, 0, &(const struct nc_place){ .code = code }, reterr);
+	r = check_value(value, 0, &(const struct nc_place){.code = code}, reterr);
 	if (r < 0)
 		return r;
 	if (has_minus_zero(text, length))

@@ -214,7 +214,8 @@ void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_pu
 	crypto_sign_ed25519_sk_to_pk(ret_public->bytes, key->bytes);
 }
 
-int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE], struct nc_error *reterr)
+int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE],
+		struct nc_error *reterr)
 {
 	uint8_t signature[NC_SIGNATURE_SIZE], public[crypto_sign_PUBLICKEYBYTES];
 

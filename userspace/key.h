@@ -35,7 +35,8 @@ int nc_key_check(const struct nc_public_key *key, struct nc_error *reterr);
 
 /* Ed25519 as in RFC 8032, 5.1.6 (PureEdDSA, no context). -EIO when the signature made does not verify: what a fault of memory or processor makes of one
  * could give the key away, and proves nothing, so it does not get out. */
-int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE], struct nc_error *reterr);
+int nc_key_sign(const struct nc_secret_key *key, const void *message, size_t length, uint8_t ret_signature[NC_SIGNATURE_SIZE],
+		struct nc_error *reterr);
 /* 0, or -EBADMSG with EVIDENCE_INVALID. Strict: S is reduced, R and the key are canonical and not of low order, whoever loaded the key (KEY_INVALID). */
 int nc_key_verify(const struct nc_public_key *key, const void *message, size_t length, const uint8_t signature[NC_SIGNATURE_SIZE],
 		  struct nc_error *reterr);

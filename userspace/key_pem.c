@@ -24,24 +24,28 @@ static const struct {
 	uint8_t prefix[16];
 	size_t prefix_size;
 } kinds[] = {
-	[NC_PEM_PRIVATE] = { "PRIVATE KEY", "make one with `netcordon key generate FILE` or `openssl genpkey -algorithm ed25519`",
-			     { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 }, 16 },
-	[NC_PEM_PUBLIC] = { "PUBLIC KEY", "get it with `netcordon key public FILE` or `openssl pkey -in KEY -pubout`",
-			    { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00 }, 12 },
+	[NC_PEM_PRIVATE] = {"PRIVATE KEY",
+			    "make one with `netcordon key generate FILE` or `openssl genpkey -algorithm ed25519`",
+			    {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20},
+			    16},
+	[NC_PEM_PUBLIC] = {"PUBLIC KEY",
+			   "get it with `netcordon key public FILE` or `openssl pkey -in KEY -pubout`",
+			   {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00},
+			   12},
 };
 
 /* Other things that stand in PEM files, for the message. */
 static const struct {
 	const char *label, *meaning;
 } labels[] = {
-	{ "PRIVATE KEY", "a private key" },
-	{ "PUBLIC KEY", "a public key" },
-	{ "ENCRYPTED PRIVATE KEY", "an encrypted private key" },
-	{ "RSA PRIVATE KEY", "an RSA private key" },
-	{ "RSA PUBLIC KEY", "an RSA public key" },
-	{ "EC PRIVATE KEY", "an elliptic curve (P-256 or like) private key" },
-	{ "OPENSSH PRIVATE KEY", "an OpenSSH private key" },
-	{ "CERTIFICATE", "a certificate" },
+	{"PRIVATE KEY", "a private key"},
+	{"PUBLIC KEY", "a public key"},
+	{"ENCRYPTED PRIVATE KEY", "an encrypted private key"},
+	{"RSA PRIVATE KEY", "an RSA private key"},
+	{"RSA PUBLIC KEY", "an RSA public key"},
+	{"EC PRIVATE KEY", "an elliptic curve (P-256 or like) private key"},
+	{"OPENSSH PRIVATE KEY", "an OpenSSH private key"},
+	{"CERTIFICATE", "a certificate"},
 };
 
 /* Algorithm identifiers as they stand in DER, for the message. */
@@ -50,12 +54,12 @@ static const struct {
 	uint8_t oid[12];
 	size_t size;
 } algorithms[] = {
-	{ "RSA", { 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01 }, 10 }, /* RFC 8017: 1.2.840.113549.1.1.x */
-	{ "elliptic curve (P-256 or like)", { 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01 }, 9 }, /* RFC 5480: 1.2.840.10045.2.1 */
-	{ "X25519", { 0x06, 0x03, 0x2b, 0x65, 0x6e }, 5 }, /* RFC 8410: 1.3.101.110 to 113 */
-	{ "X448", { 0x06, 0x03, 0x2b, 0x65, 0x6f }, 5 },
-	{ "Ed448", { 0x06, 0x03, 0x2b, 0x65, 0x71 }, 5 },
-	{ "Ed25519", { 0x06, 0x03, 0x2b, 0x65, 0x70 }, 5 },
+	{"RSA", {0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01}, 10},		       /* RFC 8017: 1.2.840.113549.1.1.x */
+	{"elliptic curve (P-256 or like)", {0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01}, 9}, /* RFC 5480: 1.2.840.10045.2.1 */
+	{"X25519", {0x06, 0x03, 0x2b, 0x65, 0x6e}, 5},						       /* RFC 8410: 1.3.101.110 to 113 */
+	{"X448", {0x06, 0x03, 0x2b, 0x65, 0x6f}, 5},
+	{"Ed448", {0x06, 0x03, 0x2b, 0x65, 0x71}, 5},
+	{"Ed25519", {0x06, 0x03, 0x2b, 0x65, 0x70}, 5},
 };
 
 size_t nc_pem_encode(enum nc_pem_kind kind, const uint8_t raw[NC_PEM_RAW_SIZE], char ret_text[NC_PEM_TEXT_SIZE])
@@ -114,12 +118,13 @@ static int refuse(enum nc_pem_kind kind, const char *where, const char *text, si
 	else if (strncmp(text + strlen("-----BEGIN "), kinds[kind].label, strlen(kinds[kind].label)))
 		nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "%s is %s where an Ed25519 %s is wanted", where, meaning, wanted);
 	else
-		nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "%s is %s whose PEM is not spelled as RFC 7468 and RFC 8410 say, byte for byte", where,
-			     meaning);
+		nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "%s is %s whose PEM is not spelled as RFC 7468 and RFC 8410 say, byte for byte",
+			     where, meaning);
 	return nc_error_hint(reterr, "%s", kinds[kind].command);
 }
 
-int nc_pem_decode(enum nc_pem_kind kind, const char *where, const char *text, size_t length, uint8_t ret_raw[NC_PEM_RAW_SIZE], struct nc_error *reterr)
+int nc_pem_decode(enum nc_pem_kind kind, const char *where, const char *text, size_t length, uint8_t ret_raw[NC_PEM_RAW_SIZE],
+		  struct nc_error *reterr)
 {
 	size_t der_size = kinds[kind].prefix_size + NC_PEM_RAW_SIZE;
 	size_t body_size = sodium_base64_encoded_len(der_size, sodium_base64_VARIANT_ORIGINAL) - 1;
@@ -131,7 +136,8 @@ int nc_pem_decode(enum nc_pem_kind kind, const char *where, const char *text, si
 
 	if (length < body_at + body_size)
 		return refuse(kind, where, text, length, reterr);
-	if (sodium_base642bin(der, sizeof(der), text + body_at, body_size, NULL, &used, NULL, sodium_base64_VARIANT_ORIGINAL) == 0 && used == der_size) {
+	if (sodium_base642bin(der, sizeof(der), text + body_at, body_size, NULL, &used, NULL, sodium_base64_VARIANT_ORIGINAL) == 0 &&
+	    used == der_size) {
 		/* Writing the key again covers armour, prefix, padding, unused bits and whatever stands before or after, in one comparison. */
 		same = nc_pem_encode(kind, der + kinds[kind].prefix_size, again) == length && sodium_memcmp(again, text, length) == 0;
 		if (same)

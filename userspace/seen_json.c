@@ -27,8 +27,12 @@ static bool has_destination(const struct nc_seen_key *key)
 json_t *nc_seen_json(const struct nc_seen_key *key, const struct nc_seen_value *value)
 {
 	/* Codes and addresses have one spelling, that of events. */
-	struct nc_event event = { .destination = key->destination, .port_be = key->port_be, .protocol = key->protocol, .reason = key->reason, .authority = key->authority };
-	static const char *const members[] = { "authority", "reason", "protocol", "destination", "port", "detail" };
+	struct nc_event event = {.destination = key->destination,
+				 .port_be = key->port_be,
+				 .protocol = key->protocol,
+				 .reason = key->reason,
+				 .authority = key->authority};
+	static const char *const members[] = {"authority", "reason", "protocol", "destination", "port", "detail"};
 	json_t *whole, *record;
 
 	if (has_destination(key))
@@ -36,8 +40,8 @@ json_t *nc_seen_json(const struct nc_seen_key *key, const struct nc_seen_value *
 	else
 		event.detail = key->destination.words_be[0];
 	whole = nc_event_json(&event);
-	record = json_pack("{s:s, s:o, s:o, s:o}", "kind", "repeats", "count", nc_json_u64(value->count), "first_ns", nc_json_u64(value->first_ns), "last_ns",
-			   nc_json_u64(value->last_ns));
+	record = json_pack("{s:s, s:o, s:o, s:o}", "kind", "repeats", "count", nc_json_u64(value->count), "first_ns", nc_json_u64(value->first_ns),
+			   "last_ns", nc_json_u64(value->last_ns));
 	for (size_t i = 0; record && whole && i < sizeof(members) / sizeof(members[0]); i++)
 		if (json_object_get(whole, members[i]))
 			json_object_set(record, members[i], json_object_get(whole, members[i]));

@@ -13,7 +13,8 @@
 
 #define SIGNATURE_BASE64 sodium_base64_ENCODED_LEN(NC_SIGNATURE_SIZE, sodium_base64_VARIANT_ORIGINAL)
 
-int nc_statement_message(const char *domain, const char *canonical, size_t length, unsigned char **ret_message, size_t *ret_length, struct nc_error *reterr)
+int nc_statement_message(const char *domain, const char *canonical, size_t length, unsigned char **ret_message, size_t *ret_length,
+			 struct nc_error *reterr)
 {
 	size_t domain_length = strlen(domain);
 	unsigned char *message = malloc(domain_length + 1 + length);
@@ -49,8 +50,8 @@ static int signature_text(const char *domain, const char *attester, const struct
 
 	sodium_bin2base64(base64, sizeof(base64), bytes, NC_SIGNATURE_SIZE, sodium_base64_VARIANT_ORIGINAL);
 	nc_key_id(public, id);
-	file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "algorithm", NC_SIGNATURE_ALGORITHM, "attester", attester, "domain", domain, "key_id", id, "signature",
-			 base64);
+	file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "algorithm", NC_SIGNATURE_ALGORITHM, "attester", attester, "domain", domain, "key_id", id,
+			 "signature", base64);
 	if (!file)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a signature");
 	return nc_json_canonical(file, ret_text, ret_length, reterr);
@@ -67,7 +68,8 @@ int nc_statement_sign(const char *domain, const json_t *document, const struct n
 	int r;
 
 	if (!attester_is_valid(attester))
-		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EINVAL, "the attester's name is not 1 to %d characters of printable ASCII", NC_ATTESTER_MAX);
+		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EINVAL, "the attester's name is not 1 to %d characters of printable ASCII",
+				    NC_ATTESTER_MAX);
 	r = nc_json_canonical(document, &text, &length, reterr);
 	if (r == 0 && length > NC_JSON_SIZE_MAX)
 		r = nc_error_set(reterr, NC_E_SYSTEM, -EFBIG, "the statement is larger than a reader accepts");
@@ -93,7 +95,7 @@ void nc_signed_free(struct nc_signed *signed_)
 {
 	free(signed_->text);
 	free(signed_->signature);
-	*signed_ = (struct nc_signed){ 0 };
+	*signed_ = (struct nc_signed){0};
 }
 
 /* ---- verifying -------------------------------------------------------------------------------------------------------------------------- */
@@ -157,7 +159,8 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
 	if (r < 0)
 		return r;
 	if (nc_key_verify(key, message, message_length, bytes, reterr) < 0)
-		return reterr->code == NC_E_EVIDENCE_INVALID ? refuse(reterr, name, "does not verify: it or its signature was changed") : reterr->status;
+		return reterr->code == NC_E_EVIDENCE_INVALID ? refuse(reterr, name, "does not verify: it or its signature was changed")
+							     : reterr->status;
 	r = nc_json_parse_canonical(name, text, length, NC_E_EVIDENCE_INVALID, ret_document, reterr);
 	if (r == 0)
 		nc_digest_of(text, length, ret_digest);
@@ -166,8 +169,8 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
 
 /* ---- in a folder ------------------------------------------------------------------------------------------------------------------------ */
 
-int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester,
-		       struct nc_digest *ret_digest, struct nc_error *reterr)
+int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
+		       const char *attester, struct nc_digest *ret_digest, struct nc_error *reterr)
 {
 	char signature_name[NC_FOLDER_NAME_MAX + sizeof(".sig")];
 	struct nc_signed made;
@@ -178,7 +181,7 @@ int nc_statement_write(int folder_fd, const char *name, const char *domain, cons
 		return r;
 	snprintf(signature_name, sizeof(signature_name), "%s.sig", name);
 	r = nc_folder_publish(folder_fd,
-			      (struct nc_folder_file[]){ { signature_name, made.signature, made.signature_length }, { name, made.text, made.length } }, 2,
+			      (struct nc_folder_file[]){{signature_name, made.signature, made.signature_length}, {name, made.text, made.length}}, 2,
 			      reterr);
 	if (r == 0)
 		*ret_digest = made.digest;

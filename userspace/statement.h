@@ -24,7 +24,8 @@
 #define NC_SIGNATURE_FILE_MAX 4096
 
 /* The bytes that are signed; the caller frees. */
-int nc_statement_message(const char *domain, const char *canonical, size_t length, unsigned char **ret_message, size_t *ret_length, struct nc_error *reterr);
+int nc_statement_message(const char *domain, const char *canonical, size_t length, unsigned char **ret_message, size_t *ret_length,
+			 struct nc_error *reterr);
 
 /* ---- in memory -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -50,8 +51,8 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
 
 /* Writes folder_fd/NAME.sig and then folder_fd/NAME, each beside and renamed, synced (nc_folder_publish): a name that has appeared has its signature.
  * The digest is over the canonical bytes. */
-int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester,
-		       struct nc_digest *ret_digest, struct nc_error *reterr);
+int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
+		       const char *attester, struct nc_digest *ret_digest, struct nc_error *reterr);
 /* Reads and verifies both. -ENOENT when NAME or its signature is missing. */
 int nc_statement_read(int folder_fd, const char *name, const char *domain, const struct nc_public_key *key, json_t **ret_document,
 		      struct nc_digest *ret_digest, struct nc_error *reterr);

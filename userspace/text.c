@@ -11,14 +11,14 @@ size_t nc_text_safe(const char *bytes, size_t length, char *ret_text, size_t siz
 
 	for (size_t i = 0; i < length; i++) {
 		unsigned char byte = (unsigned char)bytes[i];
-		char piece[4] = { (char)byte };
+		char piece[4] = {(char)byte};
 		size_t piece_length = 1;
 
 		if (byte == '\\') {
 			piece[1] = '\\';
 			piece_length = 2;
 		} else if (byte < 0x20 || byte > 0x7e) {
-			memcpy(piece, (char[]){ '\\', 'x', hex[byte >> 4], hex[byte & 15] }, 4);
+			memcpy(piece, (char[]){'\\', 'x', hex[byte >> 4], hex[byte & 15]}, 4);
 			piece_length = 4;
 		}
 		if (used + piece_length + 1 > size)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /* Bytes that nc_text_safe may need for `length` bytes of input, the NUL included. */
-#define NC_TEXT_SAFE_SIZE(length) ((length) * 4 + 1)
+#define NC_TEXT_SAFE_SIZE(length) ((length)*4 + 1)
 
 /* Printable ASCII stays, a backslash is doubled, every other byte becomes \xNN (lower case). Cut at a whole escape when `size` is too small;
  * always NUL-terminated for size > 0. Returns the length written. */

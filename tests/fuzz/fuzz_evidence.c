@@ -24,7 +24,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define SWITCH_EXPECT 0x10u
 
 enum { LAUNCH, LOG, CHECKPOINT, CLOSING, LAUNCH_SIG, CHECKPOINT_SIG, CLOSING_SIG, EXPECT, PARTS };
-static const char *const names[] = { "launch.json", "events.jsonl", "checkpoint.json", "closing.json", "launch.json.sig", "checkpoint.json.sig", "closing.json.sig" };
+static const char *const names[] = {"launch.json",     "events.jsonl",	      "checkpoint.json", "closing.json",
+				    "launch.json.sig", "checkpoint.json.sig", "closing.json.sig"};
 
 struct part {
 	char text[PART_MAX];
@@ -148,9 +149,9 @@ static void sign(const struct part *statement, const char *domain, struct part *
 	free(message);
 	nc_key_id(&public, id);
 	sodium_bin2base64(base64, sizeof(base64), bytes, sizeof(bytes), sodium_base64_VARIANT_ORIGINAL);
-	ret_signature->length = (size_t)snprintf(ret_signature->text, PART_MAX,
-						 "{\"algorithm\":\"ed25519\",\"attester\":\"fuzz\",\"domain\":\"%s\",\"key_id\":\"%s\",\"signature\":\"%s\"}", domain, id,
-						 base64);
+	ret_signature->length = (size_t)snprintf(
+		ret_signature->text, PART_MAX,
+		"{\"algorithm\":\"ed25519\",\"attester\":\"fuzz\",\"domain\":\"%s\",\"key_id\":\"%s\",\"signature\":\"%s\"}", domain, id, base64);
 	ret_signature->there = true;
 }
 
@@ -172,7 +173,9 @@ static void make_folder(unsigned int switches)
 	static const struct {
 		int statement, signature;
 		const char *domain;
-	} signatures[] = { { LAUNCH, LAUNCH_SIG, NC_DOMAIN_LAUNCH }, { CHECKPOINT, CHECKPOINT_SIG, NC_DOMAIN_CHECKPOINT }, { CLOSING, CLOSING_SIG, NC_DOMAIN_CLOSING } };
+	} signatures[] = {{LAUNCH, LAUNCH_SIG, NC_DOMAIN_LAUNCH},
+			  {CHECKPOINT, CHECKPOINT_SIG, NC_DOMAIN_CHECKPOINT},
+			  {CLOSING, CLOSING_SIG, NC_DOMAIN_CLOSING}};
 	struct nc_digest launch, first, last;
 
 	nc_digest_of(parts[LAUNCH].text, parts[LAUNCH].length, &launch);
@@ -213,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	unsigned int switches = size ? bytes[0] : 0;
 	struct nc_evidence_report report;
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	json_t *expect = NULL;
 
 	split(bytes + (size ? 1 : 0), size - (size ? 1 : 0));

@@ -37,7 +37,7 @@ static void check_canonical(const json_t *value)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	json_t *value = NULL;
 
 	if (nc_json_parse((const char *)bytes, size, NC_E_PROFILE_INVALID, &value, &error) < 0) {

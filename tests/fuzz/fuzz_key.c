@@ -16,8 +16,8 @@ static void must(bool condition)
 
 static void check_point(const struct nc_public_key *key)
 {
-	static const uint8_t forged[NC_SIGNATURE_SIZE] = { 1 };
-	struct nc_error error = { 0 };
+	static const uint8_t forged[NC_SIGNATURE_SIZE] = {1};
+	struct nc_error error = {0};
 
 	/* R = the identity and S = 0 verify everything under a key of low order, wherever such a key is let in. */
 	must(nc_key_verify(key, "message", 7, forged, &error) < 0 && error.code);
@@ -27,7 +27,7 @@ static void check_pem(enum nc_pem_kind kind, const char *text, size_t length)
 {
 	uint8_t raw[NC_PEM_RAW_SIZE];
 	char again[NC_PEM_TEXT_SIZE];
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 	struct nc_public_key key;
 
 	if (nc_pem_decode(kind, "it", text, length, raw, &error) < 0) {

@@ -452,7 +452,7 @@ static void test_pools_exhausted(void **state)
 	scratch->options.instances = 4;
 	assert_ok(nc_host_up(&scratch->options, &host, &error), &error);
 	for (int i = 0; i < 4; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "p%d", i);
 		assert_ok(nc_claim_new(host, name, &claims[i], &error), &error);
@@ -492,7 +492,7 @@ static void test_rings_grow(void **state)
 
 	assert_ok(nc_host_up(&scratch->options, &host, &error), &error);
 	for (int i = 0; i < 100; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "g%d", i);
 		assert_ok(nc_claim_new(host, name, &claims[i], &error), &error);

@@ -28,9 +28,11 @@ static int evidence_teardown(void **state)
 
 static json_t *launch_of(const char *instance)
 {
-	json_t *launch = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:{s:i}}}", "version", 1, "provider", "netcordon:run-provider", "provider_revision", "dev", "instance", instance, "generation",
-				   nc_json_u64(11400714819323198485u + ++generations), "boot_id", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "manifest",
-				   "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "binding", "run", "run-7", "nonce", "n-1", "limits", "pids", 512);
+	json_t *launch = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:{s:i}}}", "version", 1, "provider", "netcordon:run-provider",
+				   "provider_revision", "dev", "instance", instance, "generation", nc_json_u64(11400714819323198485u + ++generations),
+				   "boot_id", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "manifest",
+				   "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "binding", "run", "run-7", "nonce", "n-1",
+				   "limits", "pids", 512);
 
 	assert_non_null(launch);
 	return launch;

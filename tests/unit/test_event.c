@@ -25,11 +25,25 @@ static void set_address(union nc_address *address, const char *text)
 
 static struct nc_event refusal(void)
 {
-	struct nc_event event = { .version = NC_ABI_VERSION, .size = sizeof(event), .generation = 18446744073709551615u, .revision = 1,
-				  .time_ns = 9007199254740993u, .socket_cookie = 4097, .cgroup_id = 9223372036854775809u, .port_be = htons(443),
-				  .protocol = IPPROTO_TCP, .family = 4, .hook = NC_HOOK_CONNECT4, .decision = NC_DENY, .reason = NC_REASON_ADDRESS_NOT_PUBLIC,
-				  .address_class = NC_CLASS_PRIVATE_USE, .authority = NC_AUTHORITY_WORKLOAD, .pid = 4294967295u, .pid_ns = 2, .uid = 65534,
-				  .comm = "curl" };
+	struct nc_event event = {.version = NC_ABI_VERSION,
+				 .size = sizeof(event),
+				 .generation = 18446744073709551615u,
+				 .revision = 1,
+				 .time_ns = 9007199254740993u,
+				 .socket_cookie = 4097,
+				 .cgroup_id = 9223372036854775809u,
+				 .port_be = htons(443),
+				 .protocol = IPPROTO_TCP,
+				 .family = 4,
+				 .hook = NC_HOOK_CONNECT4,
+				 .decision = NC_DENY,
+				 .reason = NC_REASON_ADDRESS_NOT_PUBLIC,
+				 .address_class = NC_CLASS_PRIVATE_USE,
+				 .authority = NC_AUTHORITY_WORKLOAD,
+				 .pid = 4294967295u,
+				 .pid_ns = 2,
+				 .uid = 65534,
+				 .comm = "curl"};
 
 	set_address(&event.destination, "10.0.0.5");
 	return event;
@@ -74,7 +88,8 @@ static void sixty_four_bits(void **state)
 	static const struct {
 		const char *name;
 		uint64_t value;
-	} members[] = { { "generation", 18446744073709551615u }, { "time_ns", 9007199254740993u }, { "cgroup_id", 9223372036854775809u }, { "socket_cookie", 4097 } };
+	} members[] = {
+		{"generation", 18446744073709551615u}, {"time_ns", 9007199254740993u}, {"cgroup_id", 9223372036854775809u}, {"socket_cookie", 4097}};
 	struct nc_event event = refusal();
 	NC_JSON json_t *record = nc_event_json(&event), *back = NULL;
 	struct nc_error error;
@@ -95,7 +110,7 @@ static void sixty_four_bits(void **state)
 
 static void addresses(void **state)
 {
-	static const char *const texts[] = { "93.184.216.34", "0.0.0.0", "255.255.255.255", "2001:4860::8", "::", "::1", "fe80::1", "64:ff9b::a00:5" };
+	static const char *const texts[] = {"93.184.216.34", "0.0.0.0", "255.255.255.255", "2001:4860::8", "::", "::1", "fe80::1", "64:ff9b::a00:5"};
 	struct nc_event event = refusal();
 
 	(void)state;
@@ -116,11 +131,11 @@ static void codes(void **state)
 	struct nc_event event = refusal();
 
 	(void)state;
-#define CHECK(member, name, value, word)                                                                                                       \
-	do {                                                                                                                                   \
-		event.member = value;                                                                                                          \
-		NC_JSON json_t *record_ = nc_event_json(&event);                                                                               \
-		is(record_, name, word);                                                                                                       \
+#define CHECK(member, name, value, word)                                                                                                             \
+	do {                                                                                                                                         \
+		event.member = value;                                                                                                                \
+		NC_JSON json_t *record_ = nc_event_json(&event);                                                                                     \
+		is(record_, name, word);                                                                                                             \
 	} while (0);
 #define CHECK_REASON(symbol, value, word, ...) CHECK(reason, "reason", value, word)
 #define CHECK_HOOK(symbol, value, word) CHECK(hook, "hook", value, word)
@@ -146,7 +161,8 @@ static void codes(void **state)
 /* E08: a task's name that holds a line feed and a whole record of its own */
 static void forged_text(void **state)
 {
-	static const char *const names[] = { "a\n{\"kind\":\"en", "\"},{\"reason\":\"", "\x1b[2J\x1b]0;x\a", "\xff\xfe\x80", "\r\n\t\x0b", "\\n\\u000a" };
+	static const char *const names[] = {"a\n{\"kind\":\"en", "\"},{\"reason\":\"", "\x1b[2J\x1b]0;x\a",
+					    "\xff\xfe\x80",	 "\r\n\t\x0b",	       "\\n\\u000a"};
 	struct nc_evidence *evidence = begin("forgedtext");
 	struct nc_evidence_report report;
 	struct nc_error error;
@@ -199,8 +215,9 @@ static void without_destination(void **state)
 /* How often: with the destination where there is one, with the detail where there is none. */
 static void repeats(void **state)
 {
-	const struct nc_seen_value value = { .count = 9007199254740993u, .first_ns = 1, .last_ns = UINT64_MAX };
-	struct nc_seen_key key_ = { .port_be = htons(443), .protocol = IPPROTO_TCP, .reason = NC_REASON_DESTINATION_NOT_LISTED, .authority = NC_AUTHORITY_PLANE };
+	const struct nc_seen_value value = {.count = 9007199254740993u, .first_ns = 1, .last_ns = UINT64_MAX};
+	struct nc_seen_key key_ = {
+		.port_be = htons(443), .protocol = IPPROTO_TCP, .reason = NC_REASON_DESTINATION_NOT_LISTED, .authority = NC_AUTHORITY_PLANE};
 
 	(void)state;
 	set_address(&key_.destination, "10.0.0.5");
@@ -240,7 +257,8 @@ static void full_name(void **state)
 
 static void counters(void **state)
 {
-	struct nc_counters some = { .by_reason = { [NC_COUNTER_LOST] = 5, [NC_REASON_ADDRESS_NOT_PUBLIC] = 9007199254740993u, [NC_REASON_LITERAL_LISTED] = 1, [63] = 2 } };
+	struct nc_counters some = {
+		.by_reason = {[NC_COUNTER_LOST] = 5, [NC_REASON_ADDRESS_NOT_PUBLIC] = 9007199254740993u, [NC_REASON_LITERAL_LISTED] = 1, [63] = 2}};
 	NC_JSON json_t *object = nc_counters_json(&some);
 
 	(void)state;
@@ -253,8 +271,9 @@ static void counters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(named), cmocka_unit_test(sixty_four_bits), cmocka_unit_test(addresses), cmocka_unit_test(codes),
-		cmocka_unit_test(forged_text), cmocka_unit_test(without_destination), cmocka_unit_test(repeats), cmocka_unit_test(full_name), cmocka_unit_test(counters),
+		cmocka_unit_test(named),   cmocka_unit_test(sixty_four_bits), cmocka_unit_test(addresses),
+		cmocka_unit_test(codes),   cmocka_unit_test(forged_text),     cmocka_unit_test(without_destination),
+		cmocka_unit_test(repeats), cmocka_unit_test(full_name),	      cmocka_unit_test(counters),
 	};
 
 	if (sodium_init() < 0)

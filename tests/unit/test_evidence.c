@@ -34,8 +34,8 @@ static void whole(void **state)
 
 	assert_int_equal(stat(in_folder("whole"), &status), 0);
 	assert_int_equal(status.st_mode, S_IFDIR | 0700);
-	for (const char *const *name = (const char *const[]){ "launch.json", "launch.json.sig", "events.jsonl", "checkpoint.json", "checkpoint.json.sig",
-							      "closing.json", "closing.json.sig", NULL };
+	for (const char *const *name = (const char *const[]){"launch.json", "launch.json.sig", "events.jsonl", "checkpoint.json",
+							     "checkpoint.json.sig", "closing.json", "closing.json.sig", NULL};
 	     *name; name++) {
 		assert_int_equal(stat(in_folder("whole/%s", *name), &status), 0);
 		assert_int_equal(status.st_mode, S_IFREG | 0600);
@@ -114,7 +114,7 @@ static void begun_once(void **state)
 
 static void launch_must_hold(void **state)
 {
-	static const char *const members[] = { "version", "instance", "generation", "boot_id", "manifest" };
+	static const char *const members[] = {"version", "instance", "generation", "boot_id", "manifest"};
 	struct nc_evidence *evidence = NULL;
 	struct nc_error error;
 
@@ -145,7 +145,8 @@ static void launch_must_hold(void **state)
 
 static void records_must_be(void **state)
 {
-	static const char *const bad[] = { "{}", "{\"kind\":1}", "{\"kind\":\"end\"}", "{\"kind\":\"x\",\"sequence\":1}", "{\"kind\":\"x\",\"previous\":\"\"}" };
+	static const char *const bad[] = {"{}", "{\"kind\":1}", "{\"kind\":\"end\"}", "{\"kind\":\"x\",\"sequence\":1}",
+					  "{\"kind\":\"x\",\"previous\":\"\"}"};
 	struct nc_evidence *evidence = begin("records");
 	struct nc_error error;
 
@@ -276,7 +277,9 @@ static void torn_anywhere(void **state)
 	for (size_t kept = 0; kept <= length; kept++) {
 		put_file(in_folder("torn/events.jsonl"), log, kept, 0600);
 		answers("torn", kept < bound ? NC_EVIDENCE_INCOMPLETE : NC_EVIDENCE_OPEN,
-			kept < bound ? "missing" : kept && log[kept - 1] != '\n' ? "last line is torn" : "3 of");
+			kept < bound			? "missing"
+			: kept && log[kept - 1] != '\n' ? "last line is torn"
+							: "3 of");
 	}
 	/* a file system may leave zeros where the end should be */
 	memset(log + bound, 0, length - bound);
@@ -296,7 +299,7 @@ static void torn_anywhere(void **state)
 /* E01, E16: what was lost is a region of which nothing is known, and is never clean */
 static void losses(void **state)
 {
-	static const uint64_t counts[] = { 1, 100, 9007199254740993u, UINT64_MAX };
+	static const uint64_t counts[] = {1, 100, 9007199254740993u, UINT64_MAX};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -321,18 +324,18 @@ static void expectations(void **state)
 		const char *expect;
 		bool met;
 	} cases[] = {
-		{ "{\"nonce\":\"n-1\"}", true },
-		{ "{\"run\":\"run-7\",\"nonce\":\"n-1\",\"limits\":{\"pids\":512}}", true },
-		{ "{\"nonce\":\"n-2\"}", false }, /* the folder of another run, replayed */
-		{ "{\"nonce\":\"n-1\",\"run\":\"run-8\"}", false },
-		{ "{\"limits\":{\"pids\":513}}", false },
-		{ "{\"limits\":{}}", false },
-		{ "{\"limits\":{\"pids\":\"512\"}}", false },
-		{ "{\"limits\":{\"pids\":512,\"memory\":1}}", false },
-		{ "{\"image\":\"sha256:0\"}", false },
-		{ "{\"instance\":\"expected\"}", false }, /* what is outside the binding is not the Runner's */
-		{ "{\"nonce\":\"N-1\"}", false },
-		{ "{\"nonce\\n\":\"n-1\"}", false },
+		{"{\"nonce\":\"n-1\"}", true},
+		{"{\"run\":\"run-7\",\"nonce\":\"n-1\",\"limits\":{\"pids\":512}}", true},
+		{"{\"nonce\":\"n-2\"}", false}, /* the folder of another run, replayed */
+		{"{\"nonce\":\"n-1\",\"run\":\"run-8\"}", false},
+		{"{\"limits\":{\"pids\":513}}", false},
+		{"{\"limits\":{}}", false},
+		{"{\"limits\":{\"pids\":\"512\"}}", false},
+		{"{\"limits\":{\"pids\":512,\"memory\":1}}", false},
+		{"{\"image\":\"sha256:0\"}", false},
+		{"{\"instance\":\"expected\"}", false}, /* what is outside the binding is not the Runner's */
+		{"{\"nonce\":\"N-1\"}", false},
+		{"{\"nonce\\n\":\"n-1\"}", false},
 	};
 	NC_JSON json_t *nothing = json_object(), *list = json_array();
 	struct nc_evidence_report report;
@@ -354,7 +357,7 @@ static void expectations(void **state)
 
 static void other_keys(void **state)
 {
-	struct nc_public_key other = { { 0 } };
+	struct nc_public_key other = {{0}};
 	struct nc_evidence_report report;
 	struct nc_secret_key *second;
 	struct nc_error error;
@@ -381,7 +384,7 @@ static void other_keys(void **state)
 static void read_while_written(void **state)
 {
 	time_t deadline = time(NULL) + 120;
-	unsigned int seen[4] = { 0 };
+	unsigned int seen[4] = {0};
 	int status = 0;
 	pid_t writer;
 
@@ -437,10 +440,20 @@ static void read_while_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole),	    cmocka_unit_test(small_and_large), cmocka_unit_test(chain_rule),	       cmocka_unit_test(begun_once),
-		cmocka_unit_test(launch_must_hold), cmocka_unit_test(records_must_be), cmocka_unit_test(first_error_is_final), cmocka_unit_test(left_open),
-		cmocka_unit_test(tail_cut),	    cmocka_unit_test(torn_anywhere),   cmocka_unit_test(losses),	       cmocka_unit_test(expectations),
-		cmocka_unit_test(other_keys),	    cmocka_unit_test(read_while_written),
+		cmocka_unit_test(whole),
+		cmocka_unit_test(small_and_large),
+		cmocka_unit_test(chain_rule),
+		cmocka_unit_test(begun_once),
+		cmocka_unit_test(launch_must_hold),
+		cmocka_unit_test(records_must_be),
+		cmocka_unit_test(first_error_is_final),
+		cmocka_unit_test(left_open),
+		cmocka_unit_test(tail_cut),
+		cmocka_unit_test(torn_anywhere),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(expectations),
+		cmocka_unit_test(other_keys),
+		cmocka_unit_test(read_while_written),
 	};
 
 	if (sodium_init() < 0)

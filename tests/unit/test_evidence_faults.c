@@ -60,10 +60,10 @@ static long call(long number, long a, long b, long c, long d, long e)
 	return result < 0 ? -errno : result;
 }
 
-#define FAULTY(number, ...)                                                                                                                    \
-	({                                                                                                                                     \
-		bool mine_ = my_turn();                                                                                                       \
-		done(mine_, mine_ && plan.fault == FAILS ? -plan.error : call(number, __VA_ARGS__));                                           \
+#define FAULTY(number, ...)                                                                                                                          \
+	({                                                                                                                                           \
+		bool mine_ = my_turn();                                                                                                              \
+		done(mine_, mine_ &&plan.fault == FAILS ? -plan.error : call(number, __VA_ARGS__));                                                  \
 	})
 
 /* Half of what was asked for gets there; the rest finds the disk full. */
@@ -137,7 +137,8 @@ static int life(const char *name, const char *key_path, int progress_fd)
 	for (int i = 0; i < 40; i++) {
 		NC_JSON json_t *record = json_pack("{s:s, s:i}", "kind", "x", "i", i);
 
-		if (nc_evidence_append(evidence, record, &error) < 0 || (i % 20 == 19 && nc_evidence_checkpoint(evidence, "periodic", NULL, &error) < 0) ||
+		if (nc_evidence_append(evidence, record, &error) < 0 ||
+		    (i % 20 == 19 && nc_evidence_checkpoint(evidence, "periodic", NULL, &error) < 0) ||
 		    (i % 20 == 9 && nc_evidence_flush(evidence, &error) < 0)) {
 			/* a writer that goes on as if nothing had happened must not get anywhere */
 			NC_JSON json_t *more = json_pack("{s:s}", "kind", "x");
@@ -157,7 +158,7 @@ static int life(const char *name, const char *key_path, int progress_fd)
 static int live(const char *name, enum fault fault, int error, long turn, bool *ret_began, bool *ret_well, long *ret_calls)
 {
 	const char *key_path = in_folder("key");
-	char got[2] = { 0 };
+	char got[2] = {0};
 	int pipes[2], calls_pipe[2], status;
 	pid_t child;
 
@@ -256,11 +257,11 @@ static void nothing_hidden(void)
 
 static void every_call_fails(void **state)
 {
-	static const int errors[] = { ENOSPC, EIO };
+	static const int errors[] = {ENOSPC, EIO};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		unsigned int seen[4] = { 0 };
+		unsigned int seen[4] = {0};
 
 		every_call(FAILS, errors[i], seen);
 		assert_true(seen[NC_EVIDENCE_OPEN] > 0 && seen[NC_EVIDENCE_INCOMPLETE] > 0);
@@ -272,7 +273,7 @@ static void every_call_fails(void **state)
 /* A write that is short and then goes on is no fault; one that finds the disk full behind it is. */
 static void every_write_short(void **state)
 {
-	unsigned int full[4] = { 0 }, slow[4] = { 0 };
+	unsigned int full[4] = {0}, slow[4] = {0};
 
 	(void)state;
 	every_call(SHORT, ENOSPC, full);
@@ -285,7 +286,7 @@ static void every_write_short(void **state)
 
 static void killed_everywhere(void **state)
 {
-	unsigned int before[4] = { 0 }, after[4] = { 0 };
+	unsigned int before[4] = {0}, after[4] = {0};
 
 	(void)state;
 	every_call(KILLED_BEFORE, 0, before);
@@ -323,7 +324,7 @@ static void live_in(unsigned int pages, unsigned int inodes)
 
 static void disk_full(void **state)
 {
-	unsigned int seen[64] = { 0 };
+	unsigned int seen[64] = {0};
 
 	(void)state;
 	assert_int_equal(mkdir(in_folder("tiny"), 0700), 0);
@@ -342,15 +343,18 @@ static void disk_full(void **state)
 			fail_msg("case %u: %d", i, WEXITSTATUS(status));
 		seen[WEXITSTATUS(status)]++;
 	}
-	assert_true(seen[30] > 0);                           /* no room to begin */
-	assert_true(seen[20 + NC_EVIDENCE_OPEN] > 0);        /* no room for the log */
-	assert_true(seen[20 + NC_EVIDENCE_COMPLETE] > 0);    /* room enough: the twin */
+	assert_true(seen[30] > 0);			  /* no room to begin */
+	assert_true(seen[20 + NC_EVIDENCE_OPEN] > 0);	  /* no room for the log */
+	assert_true(seen[20 + NC_EVIDENCE_COMPLETE] > 0); /* room enough: the twin */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_call_fails), cmocka_unit_test(every_write_short), cmocka_unit_test(killed_everywhere), cmocka_unit_test(disk_full),
+		cmocka_unit_test(every_call_fails),
+		cmocka_unit_test(every_write_short),
+		cmocka_unit_test(killed_everywhere),
+		cmocka_unit_test(disk_full),
 	};
 
 	if (sodium_init() < 0)

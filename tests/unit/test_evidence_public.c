@@ -39,7 +39,7 @@ static void runs(int expected, const char *format, ...)
 	}
 }
 
-static const char *const tools[] = { "docs/examples/verify_evidence.py", "docs/examples/verify-evidence.mjs" };
+static const char *const tools[] = {"docs/examples/verify_evidence.py", "docs/examples/verify-evidence.mjs"};
 
 static void tools_say(int expected, const char *public_key, const char *folder)
 {
@@ -63,10 +63,20 @@ static void append_event(struct nc_evidence *evidence, const struct nc_event *ev
 /* A folder with every kind of record, and the public key as PEM. */
 static int setup(void **state)
 {
-	struct nc_event event = { .generation = UINT64_MAX, .revision = 1, .time_ns = 9007199254740993u, .port_be = htons(443), .protocol = 6, .family = 4,
-				  .hook = NC_HOOK_CONNECT4, .decision = NC_DENY, .reason = NC_REASON_HOST_FLOOR, .address_class = 21, .authority = NC_AUTHORITY_WORKLOAD,
-				  .pid = 1, .comm = "a\n{\"x\":1}\x1b" };
-	const struct nc_counters counters = { .by_reason = { [NC_REASON_HOST_FLOOR] = UINT64_MAX, [NC_REASON_LITERAL_LISTED] = 3 } };
+	struct nc_event event = {.generation = UINT64_MAX,
+				 .revision = 1,
+				 .time_ns = 9007199254740993u,
+				 .port_be = htons(443),
+				 .protocol = 6,
+				 .family = 4,
+				 .hook = NC_HOOK_CONNECT4,
+				 .decision = NC_DENY,
+				 .reason = NC_REASON_HOST_FLOOR,
+				 .address_class = 21,
+				 .authority = NC_AUTHORITY_WORKLOAD,
+				 .pid = 1,
+				 .comm = "a\n{\"x\":1}\x1b"};
+	const struct nc_counters counters = {.by_reason = {[NC_REASON_HOST_FLOOR] = UINT64_MAX, [NC_REASON_LITERAL_LISTED] = 3}};
 	struct nc_evidence *evidence;
 	struct nc_error error;
 	char *pem;
@@ -95,11 +105,12 @@ static int setup(void **state)
 	NC_JSON json_t *extra = json_pack("{s:s, s:{s:o, s:{}}}", "losses", "0", "counters", "workload", nc_counters_json(&counters), "plane");
 	if (nc_evidence_checkpoint(evidence, "started", extra, &error) < 0)
 		return -1;
-	NC_JSON json_t *text = json_pack("{s:s, s:s}", "kind", "resolver", "name", "\" \\ \b\f\n\r\t \x01 \x1f \x7f \xc3\xa9 \xe2\x82\xac \xe2\x80\xa8 \xf0\x9f\x98\x80 </script>");
+	NC_JSON json_t *text = json_pack("{s:s, s:s}", "kind", "resolver", "name",
+					 "\" \\ \b\f\n\r\t \x01 \x1f \x7f \xc3\xa9 \xe2\x82\xac \xe2\x80\xa8 \xf0\x9f\x98\x80 </script>");
 	if (nc_evidence_append(evidence, text, &error) < 0)
 		return -1;
-	NC_JSON json_t *closing = json_pack("{s:s, s:{s:o, s:{}}, s:{s:s, s:i}}", "losses", "0", "counters", "workload", nc_counters_json(&counters), "plane", "result",
-					    "cause", "exited", "code", 0);
+	NC_JSON json_t *closing = json_pack("{s:s, s:{s:o, s:{}}, s:{s:s, s:i}}", "losses", "0", "counters", "workload", nc_counters_json(&counters),
+					    "plane", "result", "cause", "exited", "code", 0);
 	return nc_evidence_close(evidence, closing, &error);
 }
 
@@ -109,7 +120,7 @@ static void openssl_checks_ours(void **state)
 {
 	static const struct {
 		const char *name, *domain;
-	} statements[] = { { "launch", NC_DOMAIN_LAUNCH }, { "checkpoint", NC_DOMAIN_CHECKPOINT }, { "closing", NC_DOMAIN_CLOSING } };
+	} statements[] = {{"launch", NC_DOMAIN_LAUNCH}, {"checkpoint", NC_DOMAIN_CHECKPOINT}, {"closing", NC_DOMAIN_CLOSING}};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -118,8 +129,8 @@ static void openssl_checks_ours(void **state)
 		openssl_says(0, in_folder("key.pub"), statements[i].domain, path);
 		openssl_says(1, in_folder("key.pub"), statements[(i + 1) % 3].domain, path);
 		openssl_says(1, vector("attester.pub"), statements[i].domain, path);
-		runs(0, "cp %s %s && cp %s.sig %s.sig && sed -i 's/vector\\|public/forged/' %s", path, in_folder("copy.json"), path, in_folder("copy.json"),
-		     in_folder("copy.json"));
+		runs(0, "cp %s %s && cp %s.sig %s.sig && sed -i 's/vector\\|public/forged/' %s", path, in_folder("copy.json"), path,
+		     in_folder("copy.json"), in_folder("copy.json"));
 		openssl_says(1, in_folder("key.pub"), statements[i].domain, in_folder("copy.json"));
 	}
 }
@@ -127,9 +138,9 @@ static void openssl_checks_ours(void **state)
 static void python_and_node_check_ours(void **state)
 {
 	static const char *const damages[] = {
-		"sed -i 2d %s/events.jsonl",		      /* a line taken out */
-		"sed -i '$d' %s/events.jsonl",		      /* the last line cut off */
-		"truncate -s -3 %s/events.jsonl",	      /* torn */
+		"sed -i 2d %s/events.jsonl",	  /* a line taken out */
+		"sed -i '$d' %s/events.jsonl",	  /* the last line cut off */
+		"truncate -s -3 %s/events.jsonl", /* torn */
 		"sed -i 's/host_floor/mode_none_/' %s/events.jsonl",
 		"rm %s/closing.json",
 		"sed -i 's/\"losses\":\"0\"/\"losses\":\"1\"/' %s/closing.json",
@@ -165,8 +176,9 @@ static void losses_are_no_yes(void **state)
 
 static void schemas(void **state)
 {
-	static const char *const damages[] = { "s/\"sequence\":1/\"sequence\":0/", "s/\"pid\":1/\"pid\":-1/", "s/\"decision\":\"deny\"/\"decision\":\"perhaps\"/",
-					       "s/\"authority\"/\"authorities\"/", "s/\"port\":443/\"port\":443443/" };
+	static const char *const damages[] = {"s/\"sequence\":1/\"sequence\":0/", "s/\"pid\":1/\"pid\":-1/",
+					      "s/\"decision\":\"deny\"/\"decision\":\"perhaps\"/", "s/\"authority\"/\"authorities\"/",
+					      "s/\"port\":443/\"port\":443443/"};
 	const char *validate = in_source("tests/unit/validate_schema"), *schemas_folder = in_source("docs/schema");
 
 	(void)state;
@@ -190,8 +202,8 @@ static void keys_and_openssl(void **state)
 	(void)state;
 	runs(0, "openssl pkey -in %s -pubout | cmp - %s", in_folder("key"), in_folder("key.pub"));
 	runs(0, "openssl pkey -in %s | cmp - %s", in_folder("key"), in_folder("key"));
-	runs(0, "umask 077 && openssl genpkey -algorithm ed25519 -out %s && openssl pkey -in %s -pubout -out %s", in_folder("their"), in_folder("their"),
-	     in_folder("their.pub"));
+	runs(0, "umask 077 && openssl genpkey -algorithm ed25519 -out %s && openssl pkey -in %s -pubout -out %s", in_folder("their"),
+	     in_folder("their"), in_folder("their.pub"));
 	if (nc_key_load_secret(in_folder("their"), &theirs, &error) < 0 || nc_key_load_public(in_folder("their.pub"), &again, &error) < 0)
 		fail_msg("%s", error.detail);
 	nc_key_public(theirs, &public_theirs);
@@ -218,7 +230,8 @@ static int check_vector(const char *signature_name, struct nc_error *reterr)
 	assert_int_equal(nc_key_load_public(vector("attester.pub"), &attester, reterr), 0);
 	text = get_file(vector("statement.json"), &length);
 	signature = get_file(vector(signature_name), &signature_length);
-	r = nc_statement_check("statement.json", NC_DOMAIN_CONFORMANCE, text, length, signature, signature_length, &attester, &document, &digest, reterr);
+	r = nc_statement_check("statement.json", NC_DOMAIN_CONFORMANCE, text, length, signature, signature_length, &attester, &document, &digest,
+			       reterr);
 	free(text);
 	free(signature);
 	return r;
@@ -306,8 +319,9 @@ static void vectors_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(openssl_checks_ours), cmocka_unit_test(python_and_node_check_ours), cmocka_unit_test(losses_are_no_yes),
-		cmocka_unit_test(schemas),	       cmocka_unit_test(keys_and_openssl),	     cmocka_unit_test(vectors_hold),
+		cmocka_unit_test(openssl_checks_ours), cmocka_unit_test(python_and_node_check_ours),
+		cmocka_unit_test(losses_are_no_yes),   cmocka_unit_test(schemas),
+		cmocka_unit_test(keys_and_openssl),    cmocka_unit_test(vectors_hold),
 		cmocka_unit_test(vectors_again),       cmocka_unit_test(vectors_refused),
 	};
 

@@ -10,7 +10,8 @@
 #define FIXTURE_IN_MEMORY
 #include "evidence_fixture.h"
 
-static const char *const files[] = { "launch.json", "launch.json.sig", "events.jsonl", "checkpoint.json", "checkpoint.json.sig", "closing.json", "closing.json.sig" };
+static const char *const files[] = {"launch.json",	   "launch.json.sig", "events.jsonl",	 "checkpoint.json",
+				    "checkpoint.json.sig", "closing.json",    "closing.json.sig"};
 
 /* Whether a byte belongs to the attester's label, which is beside what is signed. */
 static bool is_label(const char *text, size_t at)
@@ -39,7 +40,8 @@ static void flipped(void **state)
 				continue;
 			assert_int_equal(pwrite(fd, &changed, 1, (off_t)(bit / 8)), 1);
 			answer = answer_of("flip");
-			assert_true(answer == NC_EVIDENCE_INVALID || (answer == NC_EVIDENCE_INCOMPLETE && bit / 8 == length - 1 && !strcmp(files[i], "events.jsonl")));
+			assert_true(answer == NC_EVIDENCE_INVALID ||
+				    (answer == NC_EVIDENCE_INCOMPLETE && bit / 8 == length - 1 && !strcmp(files[i], "events.jsonl")));
 			assert_int_equal(pwrite(fd, text + bit / 8, 1, (off_t)(bit / 8)), 1);
 		}
 		close(fd);
@@ -160,8 +162,9 @@ static void chain_forged(void **state)
 			char *line = out + used;
 
 			nc_digest_hex(&digest, hex);
-			used += (size_t)snprintf(line, 400, i <= 6 ? "{\"kind\":\"verdict\",\"port\":443,\"previous\":\"%s\",\"sequence\":%d}" :
-								     "{\"kind\":\"end\",\"previous\":\"%s\",\"sequence\":%d}",
+			used += (size_t)snprintf(line, 400,
+						 i <= 6 ? "{\"kind\":\"verdict\",\"port\":443,\"previous\":\"%s\",\"sequence\":%d}"
+							: "{\"kind\":\"end\",\"previous\":\"%s\",\"sequence\":%d}",
 						 hex, i);
 			nc_digest_of(line, (size_t)(out + used - line), &digest);
 			out[used++] = '\n';
@@ -179,7 +182,7 @@ static void chain_forged(void **state)
 /* Lines that are no records. */
 static void lines_strange(void **state)
 {
-	static const char *const strange[] = { "", " ", "x", "{}", "[]", "{\"kind\":\"x\"}", "\xff", "{\"sequence\":1}", "null" };
+	static const char *const strange[] = {"", " ", "x", "{}", "[]", "{\"kind\":\"x\"}", "\xff", "{\"sequence\":1}", "null"};
 	size_t length;
 	char *huge = malloc(200000), *text;
 
@@ -220,9 +223,10 @@ static void take_part(const char *from, const char *to, const char *name)
 /* Every set of parts of another launch's folder by the same key, the closing statement among them or not. */
 static void spliced(void **state)
 {
-	static const char *const parts[][2] = {
-		{ "launch.json", "launch.json.sig" }, { "events.jsonl", NULL }, { "checkpoint.json", "checkpoint.json.sig" }, { "closing.json", "closing.json.sig" }
-	};
+	static const char *const parts[][2] = {{"launch.json", "launch.json.sig"},
+					       {"events.jsonl", NULL},
+					       {"checkpoint.json", "checkpoint.json.sig"},
+					       {"closing.json", "closing.json.sig"}};
 
 	(void)state;
 	make_folder("one", 4, true);
@@ -250,7 +254,7 @@ static void spliced(void **state)
 /* A closing statement that is signed and names this launch, but another generation, boot, instance or build. */
 static void identities_differ(void **state)
 {
-	static const char *const members[] = { "instance", "generation", "boot_id", "manifest", "launch", "type", "last" };
+	static const char *const members[] = {"instance", "generation", "boot_id", "manifest", "launch", "type", "last"};
 	int fd;
 
 	(void)state;
@@ -284,7 +288,7 @@ static void identities_differ(void **state)
 /* A statement in the place of another kind's. */
 static void kinds_exchanged(void **state)
 {
-	static const char *const names[] = { "launch.json", "checkpoint.json", "closing.json" };
+	static const char *const names[] = {"launch.json", "checkpoint.json", "closing.json"};
 
 	(void)state;
 	make_folder("kinds", 4, true);
@@ -380,9 +384,10 @@ static void not_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flipped),	     cmocka_unit_test(cut_or_longer),	  cmocka_unit_test(lines_moved),	  cmocka_unit_test(chain_forged),
-		cmocka_unit_test(lines_strange),     cmocka_unit_test(spliced),		  cmocka_unit_test(identities_differ),	  cmocka_unit_test(kinds_exchanged),
-		cmocka_unit_test(checkpoints_replaced), cmocka_unit_test(not_files),
+		cmocka_unit_test(flipped),	     cmocka_unit_test(cut_or_longer),	cmocka_unit_test(lines_moved),
+		cmocka_unit_test(chain_forged),	     cmocka_unit_test(lines_strange),	cmocka_unit_test(spliced),
+		cmocka_unit_test(identities_differ), cmocka_unit_test(kinds_exchanged), cmocka_unit_test(checkpoints_replaced),
+		cmocka_unit_test(not_files),
 	};
 
 	if (sodium_init() < 0)

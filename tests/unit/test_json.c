@@ -15,7 +15,10 @@ struct bytes {
 	const char *text;
 	size_t length;
 };
-#define BYTES(literal) { literal, sizeof(literal) - 1 }
+#define BYTES(literal)                                                                                                                               \
+	{                                                                                                                                            \
+		literal, sizeof(literal) - 1                                                                                                         \
+	}
 
 static int parse(const char *text, size_t length, json_t **ret_value, struct nc_error *reterr)
 {
@@ -39,10 +42,10 @@ static void refused(const struct bytes *cases, size_t count)
 		assert_null(strpbrk(error.pointer, "\n\r\t\x1b"));
 	}
 }
-#define REFUSED(...)                                                                                                                           \
-	do {                                                                                                                                   \
-		static const struct bytes cases_[] = { __VA_ARGS__ };                                                                         \
-		refused(cases_, sizeof(cases_) / sizeof(cases_[0]));                                                                           \
+#define REFUSED(...)                                                                                                                                 \
+	do {                                                                                                                                         \
+		static const struct bytes cases_[] = {__VA_ARGS__};                                                                                  \
+		refused(cases_, sizeof(cases_) / sizeof(cases_[0]));                                                                                 \
 	} while (0)
 
 /* Parses and writes canonically; the caller frees. */
@@ -74,8 +77,9 @@ static void bad_text(void **state)
 {
 	(void)state;
 	REFUSED(BYTES("[\"\\ude00\\ud83d\"]"), BYTES("[\"\\uDEAD\"]"), BYTES("[\"\\ud800\"]"), BYTES("[\"\\ud800x\"]"), BYTES("[\"\\ud800\\u0041\"]"),
-		BYTES("[\"\xff\"]"), BYTES("[\"\xc0\x80\"]"), BYTES("[\"\xe0\x80\xaf\"]"), BYTES("[\"\xed\xa0\x80\"]"), BYTES("[\"\xf4\x90\x80\x80\"]"),
-		BYTES("[\"\xc3\"]"), BYTES("[\"\xe2\x82\"]"), BYTES("[\"\x80\"]"), BYTES("{\"\xff\":1}"), BYTES("\xef\xbb\xbf{}"), BYTES("\xff\xfe{}"));
+		BYTES("[\"\xff\"]"), BYTES("[\"\xc0\x80\"]"), BYTES("[\"\xe0\x80\xaf\"]"), BYTES("[\"\xed\xa0\x80\"]"),
+		BYTES("[\"\xf4\x90\x80\x80\"]"), BYTES("[\"\xc3\"]"), BYTES("[\"\xe2\x82\"]"), BYTES("[\"\x80\"]"), BYTES("{\"\xff\":1}"),
+		BYTES("\xef\xbb\xbf{}"), BYTES("\xff\xfe{}"));
 	/* the positive twins: the same characters spelled right */
 	becomes("[\"\\ud83d\\ude00\"]", "[\"\xf0\x9f\x98\x80\"]");
 	becomes("[\"\xf0\x9f\x98\x80\"]", "[\"\xf0\x9f\x98\x80\"]");
@@ -88,8 +92,9 @@ static void escapes_and_nul(void **state)
 	(void)state;
 	REFUSED(BYTES("[\"api.example\\uZZZZ.x:443\"]"), BYTES("[\"\\uX000\"]"), BYTES("[\"\\u00\"]"), BYTES("[\"\\u00\"\"]"), BYTES("[\"\\u 041\"]"),
 		BYTES("[\"\\x41\"]"), BYTES("[\"\\'\"]"), BYTES("[\"\\\"]"), BYTES("[\"\\u0000\"]"), BYTES("[\"a\\u0000b\"]"), BYTES("[\"a\0b\"]"),
-		BYTES("{\"mode\\u0000x\":\"unrestricted\",\"mode\":\"none\"}"), BYTES("{\"mode\0x\":1}"), BYTES("{\"\\u0000\":1}"), BYTES("[\"a\nb\"]"),
-		BYTES("[\"a\tb\"]"), BYTES("[\"\x1f\"]"), BYTES("[1]\0"), BYTES("[1]\0[2]"), BYTES("{\"a\":1}\0,\"b\":2}"), BYTES("\0[1]"), BYTES("[1\0]"), BYTES("[\"a\"]\0\0"));
+		BYTES("{\"mode\\u0000x\":\"unrestricted\",\"mode\":\"none\"}"), BYTES("{\"mode\0x\":1}"), BYTES("{\"\\u0000\":1}"),
+		BYTES("[\"a\nb\"]"), BYTES("[\"a\tb\"]"), BYTES("[\"\x1f\"]"), BYTES("[1]\0"), BYTES("[1]\0[2]"), BYTES("{\"a\":1}\0,\"b\":2}"),
+		BYTES("\0[1]"), BYTES("[1\0]"), BYTES("[\"a\"]\0\0"));
 	becomes("[\"\\u0041\\n\\u001F\\/\"]", "[\"A\\n\\u001f/\"]");
 }
 
@@ -108,9 +113,9 @@ static void numbers(void **state)
 	(void)state;
 	REFUSED(BYTES("[9007199254740992]"), BYTES("[9007199254740993]"), BYTES("[-9007199254740992]"), BYTES("[9223372036854775807]"),
 		BYTES("[-9223372036854775808]"), BYTES("[9223372036854775808]"), BYTES("[18446744073709551616]"), BYTES("[1e400]"), BYTES("[1.0]"),
-		BYTES("[1e2]"), BYTES("[1E0]"), BYTES("[0.0]"), BYTES("[-0]"), BYTES("[-0.0]"), BYTES("[-0e1]"), BYTES("{\"a\":[1,-0 ]}"), BYTES("[01]"),
-		BYTES("[-01]"), BYTES("[+1]"), BYTES("[.5]"), BYTES("[1.]"), BYTES("[-]"), BYTES("[0x10]"), BYTES("[NaN]"), BYTES("[Infinity]"),
-		BYTES("[1 2]"), BYTES("[--1]"));
+		BYTES("[1e2]"), BYTES("[1E0]"), BYTES("[0.0]"), BYTES("[-0]"), BYTES("[-0.0]"), BYTES("[-0e1]"), BYTES("{\"a\":[1,-0 ]}"),
+		BYTES("[01]"), BYTES("[-01]"), BYTES("[+1]"), BYTES("[.5]"), BYTES("[1.]"), BYTES("[-]"), BYTES("[0x10]"), BYTES("[NaN]"),
+		BYTES("[Infinity]"), BYTES("[1 2]"), BYTES("[--1]"));
 	becomes("[9007199254740991,-9007199254740991,0,443,-1]", "[9007199254740991,-9007199254740991,0,443,-1]");
 	becomes("[\"-0\",\"\\\"-0\",-10]", "[\"-0\",\"\\\"-0\",-10]"); /* minus zero inside text is text */
 }
@@ -120,8 +125,8 @@ static void grammar(void **state)
 	(void)state;
 	REFUSED(BYTES(""), BYTES(" "), BYTES("{}{}"), BYTES("{} x"), BYTES("{}]"), BYTES("[1,]"), BYTES("{\"a\":1,}"), BYTES("[,1]"), BYTES("{a:1}"),
 		BYTES("{'a':1}"), BYTES("{\"a\" 1}"), BYTES("// c\n{}"), BYTES("/**/{}"), BYTES("{\"a\":}"), BYTES("["), BYTES("{"), BYTES("[true"),
-		BYTES("[True]"), BYTES("[nul]"), BYTES("[undefined]"), BYTES("\"text\""), BYTES("1"), BYTES("null"), BYTES("[\"]"), BYTES("\xc2\xa0[1]"),
-		BYTES("[\v1]"));
+		BYTES("[True]"), BYTES("[nul]"), BYTES("[undefined]"), BYTES("\"text\""), BYTES("1"), BYTES("null"), BYTES("[\"]"),
+		BYTES("\xc2\xa0[1]"), BYTES("[\v1]"));
 	becomes(" \t\r\n{ \"b\" : [ true , false ] ,\n\"a\":{} } \n", "{\"a\":{},\"b\":[true,false]}");
 }
 
@@ -177,11 +182,11 @@ static void places(void **state)
 	static const struct {
 		const char *text, *pointer;
 	} cases[] = {
-		{ "{\"network\":{\"destinations\":[{\"port\":1},{\"port\":443.0}]}}", "/network/destinations/1/port" },
-		{ "{\"a/b\":{\"c~d\":1e1}}", "/a~1b/c~0d" },
-		{ "{\"a\\nb\":1.5}", "/a\\x0ab" },
-		{ "[[],[9007199254740993]]", "/1/0" },
-		{ "{\"a\":[1],\"b\":[true],\"c\":{\"d\":[[0.5]]}}", "/c/d/0/0" },
+		{"{\"network\":{\"destinations\":[{\"port\":1},{\"port\":443.0}]}}", "/network/destinations/1/port"},
+		{"{\"a/b\":{\"c~d\":1e1}}", "/a~1b/c~0d"},
+		{"{\"a\\nb\":1.5}", "/a\\x0ab"},
+		{"[[],[9007199254740993]]", "/1/0"},
+		{"{\"a\":[1],\"b\":[true],\"c\":{\"d\":[[0.5]]}}", "/c/d/0/0"},
 	};
 	struct nc_error error;
 	json_t *value = NULL;
@@ -196,7 +201,8 @@ static void places(void **state)
 /* E04: keys beyond ASCII sort differently by code point and by UTF-16 unit, so there are none */
 static void keys(void **state)
 {
-	static const char *const beyond[] = { "{\"\\ud83d\\ude00\":1,\"\\ufffd\":2}", "{\"\\ufb33\":1}", "{\"\xc3\xa9\":1}", "{\"a\":{\"\\u0080\":1}}" };
+	static const char *const beyond[] = {"{\"\\ud83d\\ude00\":1,\"\\ufffd\":2}", "{\"\\ufb33\":1}", "{\"\xc3\xa9\":1}",
+					     "{\"a\":{\"\\u0080\":1}}"};
 	struct nc_error error;
 	char *out = NULL;
 	size_t length;
@@ -217,7 +223,8 @@ static void keys(void **state)
 static void escapes_out(void **state)
 {
 	(void)state;
-	becomes("{\"string\":\"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\\"\\/\"}", "{\"string\":\"\xe2\x82\xac$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}");
+	becomes("{\"string\":\"\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\\"\\/\"}",
+		"{\"string\":\"\xe2\x82\xac$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}");
 	becomes("[\"\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f\\u007f\\u0080<>&\"]", "[\"\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f\x7f\xc2\x80<>&\"]");
 	becomes("[\"\\u2028\\u2029\"]", "[\"\xe2\x80\xa8\xe2\x80\xa9\"]");
 }
@@ -258,8 +265,8 @@ static void not_canonical(void **state)
 /* One spelling: every other one of the same value is told apart. */
 static void canonical_as_it_stands(void **state)
 {
-	static const char *const others[] = { "{\"a\":1,\"b\":2} ", " {\"a\":1,\"b\":2}", "{\"a\": 1,\"b\":2}", "{\"b\":2,\"a\":1}", "{\"a\":1,\"b\":2}\n",
-					      "{\"\\u0061\":1,\"b\":2}" };
+	static const char *const others[] = {"{\"a\":1,\"b\":2} ", " {\"a\":1,\"b\":2}",  "{\"a\": 1,\"b\":2}",
+					     "{\"b\":2,\"a\":1}",  "{\"a\":1,\"b\":2}\n", "{\"\\u0061\":1,\"b\":2}"};
 	struct nc_error error;
 	json_t *value = NULL;
 
@@ -277,8 +284,9 @@ static void canonical_as_it_stands(void **state)
 /* E06: 64 bits go and come back exactly, in one spelling */
 static void sixty_four_bits(void **state)
 {
-	static const uint64_t values[] = { 0, 1, 9007199254740991u, 9007199254740993u, 18446744073709551615u, 10000000000000000000u };
-	static const char *const bad[] = { "", "00", "01", "+1", "-1", " 1", "1 ", "1.0", "1e3", "0x1", "18446744073709551616", "99999999999999999999999", "a" };
+	static const uint64_t values[] = {0, 1, 9007199254740991u, 9007199254740993u, 18446744073709551615u, 10000000000000000000u};
+	static const char *const bad[] = {
+		"", "00", "01", "+1", "-1", " 1", "1 ", "1.0", "1e3", "0x1", "18446744073709551616", "99999999999999999999999", "a"};
 	uint64_t back;
 
 	(void)state;
@@ -320,9 +328,10 @@ static void safe_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_text),	cmocka_unit_test(escapes_and_nul), cmocka_unit_test(duplicates),    cmocka_unit_test(numbers),
-		cmocka_unit_test(grammar),	cmocka_unit_test(nesting),	   cmocka_unit_test(sizes),	    cmocka_unit_test(places),
-		cmocka_unit_test(keys),		cmocka_unit_test(escapes_out),	   cmocka_unit_test(not_canonical), cmocka_unit_test(canonical_as_it_stands),
+		cmocka_unit_test(bad_text),	   cmocka_unit_test(escapes_and_nul), cmocka_unit_test(duplicates),
+		cmocka_unit_test(numbers),	   cmocka_unit_test(grammar),	      cmocka_unit_test(nesting),
+		cmocka_unit_test(sizes),	   cmocka_unit_test(places),	      cmocka_unit_test(keys),
+		cmocka_unit_test(escapes_out),	   cmocka_unit_test(not_canonical),   cmocka_unit_test(canonical_as_it_stands),
 		cmocka_unit_test(sixty_four_bits), cmocka_unit_test(safe_text),
 	};
 

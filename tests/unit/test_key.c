@@ -18,12 +18,12 @@
 static const struct {
 	const char *seed, *public, *message, *signature;
 } rfc8032[] = {
-	{ "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
-	  "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b" },
-	{ "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb", "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
-	  "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00" },
-	{ "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7", "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
-	  "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a" },
+	{"9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+	 "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"},
+	{"4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb", "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+	 "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"},
+	{"c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7", "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+	 "af82", "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"},
 };
 
 /* Order of the base point, little endian (RFC 8032, 5.1). */
@@ -48,7 +48,7 @@ static void put_pem(const char *path, const char *label, const uint8_t *der, siz
 
 static void put_public(const char *path, const uint8_t point[32])
 {
-	uint8_t der[44] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00 };
+	uint8_t der[44] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
 
 	memcpy(der + 12, point, 32);
 	put_pem(path, "PUBLIC KEY", der, sizeof(der), 0644);
@@ -56,7 +56,7 @@ static void put_public(const char *path, const uint8_t point[32])
 
 static void put_private(const char *path, const uint8_t seed[32])
 {
-	uint8_t der[48] = { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
+	uint8_t der[48] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 
 	memcpy(der + 16, seed, 32);
 	put_pem(path, "PRIVATE KEY", der, sizeof(der), 0600);
@@ -75,7 +75,7 @@ static struct nc_secret_key *load_secret(const char *path)
 static void secret_refused(const char *path, const char *what)
 {
 	struct nc_secret_key *key = NULL;
-	struct nc_error error = { 0 };
+	struct nc_error error = {0};
 
 	if (nc_key_load_secret(path, &key, &error) == 0)
 		fail_msg("a key was loaded from %s (%s)", path, what);
@@ -87,8 +87,8 @@ static void secret_refused(const char *path, const char *what)
 
 static void public_refused(const char *path, const char *what)
 {
-	struct nc_public_key key = { { 7 } };
-	struct nc_error error = { 0 };
+	struct nc_public_key key = {{7}};
+	struct nc_error error = {0};
 
 	if (nc_key_load_public(path, &key, &error) == 0)
 		fail_msg("a key was loaded from %s (%s)", path, what);
@@ -159,8 +159,8 @@ static void never_overwritten(void **state)
 
 static void who_may_read(void **state)
 {
-	static const mode_t loose[] = { 0644, 0640, 0604, 0620, 0602, 0610, 0700, 0601, 0666, 04600, 01600, 02600 };
-	static const mode_t tight[] = { 0600, 0400 };
+	static const mode_t loose[] = {0644, 0640, 0604, 0620, 0602, 0610, 0700, 0601, 0666, 04600, 01600, 02600};
+	static const mode_t tight[] = {0600, 0400};
 	const char *path = in_folder("modes.key"), *link = in_folder("modes.link"), *fifo = in_folder("fifo");
 	struct nc_error error;
 
@@ -227,14 +227,24 @@ static void other_algorithms(void **state)
 	static const struct {
 		const char *file, *what;
 	} keys[] = {
-		{ "foreign/rsa.key", "RSA" },	  { "foreign/p256.key", "P-256" },	 { "foreign/ed448.key", "Ed448" },	  { "foreign/x25519.key", "X25519" },
-		{ "foreign/rsa.pub", "RSA" },	  { "foreign/p256.pub", "P-256" },	 { "foreign/ed448.pub", "Ed448" },	  { "foreign/x25519.pub", "X25519" },
-		{ "foreign/rsa_traditional.key", "RSA" }, { "foreign/ec_traditional.key", "P-256" }, { "foreign/encrypted.key", "encrypted" },
-		{ "foreign/openssh.key", "OpenSSH" }, { "foreign/rsa_pkcs1.pub", "RSA" },
+		{"foreign/rsa.key", "RSA"},
+		{"foreign/p256.key", "P-256"},
+		{"foreign/ed448.key", "Ed448"},
+		{"foreign/x25519.key", "X25519"},
+		{"foreign/rsa.pub", "RSA"},
+		{"foreign/p256.pub", "P-256"},
+		{"foreign/ed448.pub", "Ed448"},
+		{"foreign/x25519.pub", "X25519"},
+		{"foreign/rsa_traditional.key", "RSA"},
+		{"foreign/ec_traditional.key", "P-256"},
+		{"foreign/encrypted.key", "encrypted"},
+		{"foreign/openssh.key", "OpenSSH"},
+		{"foreign/rsa_pkcs1.pub", "RSA"},
 	};
 	const char *path = in_folder("foreign");
-	static const char *const secrets[] = { "5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b\n", "{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}", "", "\n",
-					       "-----BEGIN SECRET-----\nc2VjcmV0\n-----END SECRET-----\n" };
+	static const char *const secrets[] = {"5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b5f2c9a0b\n",
+					      "{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}", "", "\n",
+					      "-----BEGIN SECRET-----\nc2VjcmV0\n-----END SECRET-----\n"};
 	size_t length;
 	char *text;
 
@@ -267,8 +277,8 @@ static void other_algorithms(void **state)
 static void other_lengths(void **state)
 {
 	const char *path = in_folder("length");
-	uint8_t public[80] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00 };
-	uint8_t private[80] = { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
+	uint8_t public[80] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
+	uint8_t private[80] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 
 	(void)state;
 	unhex(rfc8032[0].public, public + 12, 32);
@@ -302,12 +312,24 @@ static void other_spellings(void **state)
 	static const struct {
 		const char *from, *to;
 	} changes[] = {
-		{ "-----BEGIN", " -----BEGIN" },	       { "-----BEGIN", "\n-----BEGIN" },	     { "-----BEGIN", "Comment: x\n-----BEGIN" },
-		{ "KEY-----\nMC", "KEY-----\r\nMC" },	       { "KEY-----\nMC", "KEY-----\n\nMC" },	     { "KEY-----\nMC", "KEY-----\n MC" },
-		{ "BEGIN PUBLIC", "BEGIN  PUBLIC" },	       { "BEGIN PUBLIC", "begin public" },	     { "END PUBLIC KEY", "END PRIVATE KEY" },
-		{ "-----END", "----END" },		       { "\n-----END", "=\n-----END" },		     { "\n-----END", " \n-----END" },
-		{ "URo=\n", "URo\n" },			       { "URo=\n", "URp=\n" } /* an unused bit */,   { "URo=\n", "UR=o\n" },
-		{ "URo=\n", "URo==\n" },		       { "URo=\n", "URo=\n\n" },		     { "MCowBQYDK2Vw", "MCow\nBQYDK2Vw" },
+		{"-----BEGIN", " -----BEGIN"},
+		{"-----BEGIN", "\n-----BEGIN"},
+		{"-----BEGIN", "Comment: x\n-----BEGIN"},
+		{"KEY-----\nMC", "KEY-----\r\nMC"},
+		{"KEY-----\nMC", "KEY-----\n\nMC"},
+		{"KEY-----\nMC", "KEY-----\n MC"},
+		{"BEGIN PUBLIC", "BEGIN  PUBLIC"},
+		{"BEGIN PUBLIC", "begin public"},
+		{"END PUBLIC KEY", "END PRIVATE KEY"},
+		{"-----END", "----END"},
+		{"\n-----END", "=\n-----END"},
+		{"\n-----END", " \n-----END"},
+		{"URo=\n", "URo\n"},
+		{"URo=\n", "URp=\n"} /* an unused bit */,
+		{"URo=\n", "UR=o\n"},
+		{"URo=\n", "URo==\n"},
+		{"URo=\n", "URo=\n\n"},
+		{"MCowBQYDK2Vw", "MCow\nBQYDK2Vw"},
 	};
 	const char *path = in_folder("spelling");
 	size_t length;
@@ -393,8 +415,8 @@ static const char *const low_order[] = {
 
 static void bad_point(const struct nc_public_key *key)
 {
-	uint8_t signature[NC_SIGNATURE_SIZE] = { 1 }; /* R = identity, S = 0: what many verifiers accept under such a key */
-	struct nc_error error = { 0 };
+	uint8_t signature[NC_SIGNATURE_SIZE] = {1}; /* R = identity, S = 0: what many verifiers accept under such a key */
+	struct nc_error error = {0};
 	const char *path = in_folder("point.pub");
 
 	put_public(path, key->bytes);
@@ -517,9 +539,10 @@ static void flipped_signature(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(generated),	    cmocka_unit_test(never_overwritten), cmocka_unit_test(who_may_read),      cmocka_unit_test(not_in_children),
-		cmocka_unit_test(other_algorithms), cmocka_unit_test(other_lengths),	 cmocka_unit_test(other_spellings),   cmocka_unit_test(flipped_file),
-		cmocka_unit_test(bad_points),	    cmocka_unit_test(known_answers),	 cmocka_unit_test(scalar_not_reduced), cmocka_unit_test(flipped_signature),
+		cmocka_unit_test(generated),	   cmocka_unit_test(never_overwritten),	 cmocka_unit_test(who_may_read),
+		cmocka_unit_test(not_in_children), cmocka_unit_test(other_algorithms),	 cmocka_unit_test(other_lengths),
+		cmocka_unit_test(other_spellings), cmocka_unit_test(flipped_file),	 cmocka_unit_test(bad_points),
+		cmocka_unit_test(known_answers),   cmocka_unit_test(scalar_not_reduced), cmocka_unit_test(flipped_signature),
 	};
 
 	if (sodium_init() < 0)

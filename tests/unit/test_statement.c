@@ -17,7 +17,7 @@
 static struct nc_secret_key *key, *other_key;
 static struct nc_public_key public, other_public;
 static struct nc_signed good; /* what the tests change copies of */
-static const char *const domains[] = { NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING, NC_DOMAIN_CONFORMANCE };
+static const char *const domains[] = {NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING, NC_DOMAIN_CONFORMANCE};
 
 static struct nc_secret_key *load(const char *path)
 {
@@ -31,7 +31,8 @@ static struct nc_secret_key *load(const char *path)
 
 static int setup(void **state)
 {
-	NC_JSON json_t *document = json_pack("{s:s, s:i, s:b, s:[s,s], s:s}", "instance", "one", "version", 1, "sealed", 1, "list", "a", "b\n", "name", "\xc3\xa9");
+	NC_JSON json_t *document =
+		json_pack("{s:s, s:i, s:b, s:[s,s], s:s}", "instance", "one", "version", 1, "sealed", 1, "list", "a", "b\n", "name", "\xc3\xa9");
 	struct nc_error error;
 	size_t length;
 	char *text;
@@ -58,8 +59,8 @@ static int teardown(void **state)
 	return fixture_teardown(state);
 }
 
-static int check(const char *domain, const char *text, size_t length, const char *signature, size_t signature_length, const struct nc_public_key *under,
-		 struct nc_error *reterr)
+static int check(const char *domain, const char *text, size_t length, const char *signature, size_t signature_length,
+		 const struct nc_public_key *under, struct nc_error *reterr)
 {
 	NC_JSON json_t *document = NULL;
 	struct nc_digest digest;
@@ -128,7 +129,8 @@ static void domains_apart(void **state)
 
 		assert_int_equal(nc_statement_sign(domains[i], document, key, "x", &made, &error), 0);
 		for (size_t j = 0; j < sizeof(domains) / sizeof(domains[0]); j++)
-			assert_int_equal(check(domains[j], made.text, made.length, made.signature, made.signature_length, &public, &error) == 0, i == j);
+			assert_int_equal(check(domains[j], made.text, made.length, made.signature, made.signature_length, &public, &error) == 0,
+					 i == j);
 		for (size_t bit = 0; bit < strlen(domains[i]) * 8; bit++) {
 			snprintf(changed, sizeof(changed), "%s", domains[i]);
 			changed[bit / 8] ^= (char)(1 << bit % 8);
@@ -220,8 +222,9 @@ static void refused_with(const char *name, json_t *value)
 
 static void signature_members(void **state)
 {
-	static const char *const members[] = { "algorithm", "attester", "domain", "key_id", "signature" };
-	static const char *const algorithms[] = { "Ed25519", "ED25519", "ed25519ph", "ed25519ctx", "rsa", "ecdsa-p256", "ed448", "hmac-sha256", "none", "" };
+	static const char *const members[] = {"algorithm", "attester", "domain", "key_id", "signature"};
+	static const char *const algorithms[] = {"Ed25519",    "ED25519", "ed25519ph",	 "ed25519ctx", "rsa",
+						 "ecdsa-p256", "ed448",	  "hmac-sha256", "none",       ""};
 	char label[NC_ATTESTER_MAX + 2];
 
 	(void)state;
@@ -288,7 +291,7 @@ static void loose_base64(void **state)
 /* R07: the same signature with its scalar not reduced, in a file that is otherwise right */
 static void scalar_not_reduced(void **state)
 {
-	static const uint8_t l[32] = { 0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, [31] = 0x10 };
+	static const uint8_t l[32] = {0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, [31] = 0x10};
 	NC_JSON json_t *file = json_loadb(good.signature, good.signature_length, 0, NULL);
 	uint8_t bytes[NC_SIGNATURE_SIZE];
 	char base64[128];
@@ -322,7 +325,8 @@ static void sign_raw(const char *text, size_t length, char *ret_signature, size_
 	free(message);
 	nc_key_id(&public, id);
 	sodium_bin2base64(base64, sizeof(base64), bytes, sizeof(bytes), sodium_base64_VARIANT_ORIGINAL);
-	*ret_length = (size_t)snprintf(ret_signature, size, "{\"algorithm\":\"ed25519\",\"attester\":\"x\",\"domain\":\"%s\",\"key_id\":\"%s\",\"signature\":\"%s\"}",
+	*ret_length = (size_t)snprintf(ret_signature, size,
+				       "{\"algorithm\":\"ed25519\",\"attester\":\"x\",\"domain\":\"%s\",\"key_id\":\"%s\",\"signature\":\"%s\"}",
 				       NC_DOMAIN_LAUNCH, id, base64);
 }
 
@@ -333,7 +337,7 @@ static void signed_but_wrong(void **state)
 		const char *text;
 		size_t length;
 	} cases[] = {
-#define TEXT(literal) { literal, sizeof(literal) - 1 }
+#define TEXT(literal) {literal, sizeof(literal) - 1}
 		TEXT("not json"),
 		TEXT(""),
 		TEXT("{\"verdict\":\"denied\",\"x\":1,\"verdict\":\"ok\"}"),
@@ -368,8 +372,8 @@ static void not_signable(void **state)
 {
 	NC_JSON json_t *with_null = json_pack("{s:n}", "a");
 	NC_JSON json_t *fine = json_pack("{s:i}", "a", 1);
-	static const char *const attesters[] = { "", "a\n", "\xc3\xa9", "\x7f", NULL };
-	struct nc_signed made = { 0 };
+	static const char *const attesters[] = {"", "a\n", "\xc3\xa9", "\x7f", NULL};
+	struct nc_signed made = {0};
 	struct nc_error error;
 
 	(void)state;
@@ -471,9 +475,10 @@ static void no_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verifies),	     cmocka_unit_test(flipped),	       cmocka_unit_test(domains_apart),	   cmocka_unit_test(domain_is_signed),
-		cmocka_unit_test(framing),	     cmocka_unit_test(another_key),    cmocka_unit_test(signature_members), cmocka_unit_test(loose_base64),
-		cmocka_unit_test(scalar_not_reduced), cmocka_unit_test(signed_but_wrong), cmocka_unit_test(not_signable),	   cmocka_unit_test(files),
+		cmocka_unit_test(verifies),	     cmocka_unit_test(flipped),	     cmocka_unit_test(domains_apart),
+		cmocka_unit_test(domain_is_signed),  cmocka_unit_test(framing),	     cmocka_unit_test(another_key),
+		cmocka_unit_test(signature_members), cmocka_unit_test(loose_base64), cmocka_unit_test(scalar_not_reduced),
+		cmocka_unit_test(signed_but_wrong),  cmocka_unit_test(not_signable), cmocka_unit_test(files),
 		cmocka_unit_test(no_files),
 	};
 
