@@ -124,6 +124,22 @@ enum outcome verb_unix_pair(struct attempt *a, char **args)
 	return THROUGH;
 }
 
+/* No socket(AF_UNIX) is needed for it: a filter that allows socketpair() allows this. */
+enum outcome verb_unix_pair_dgram(struct attempt *a, char **args)
+{
+	struct peer peer = unix_peer(args[0], false);
+	ssize_t sent;
+	int pair[2];
+
+	if (step(a, "socketpair", socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair)))
+		return fail(a);
+	sent = sendto(pair[0], a->payload, strlen(a->payload), 0, peer_sockaddr(&peer), peer.length);
+	if (step(a, "sendto", sent))
+		return fail(a);
+	a->sent = sent;
+	return THROUGH;
+}
+
 enum outcome verb_unix_own(struct attempt *a, char **args)
 {
 	struct peer peer = unix_peer(args[0], false);

@@ -35,6 +35,20 @@ kept_from() {
 	kept_from unix-path-dgram "$WORLD/helper-dgram"
 }
 
+@test "an end of a datagram pair, which needs no socket(AF_UNIX), reaches no path either" {
+	kept_from unix-pair-dgram "$WORLD/helper-dgram"
+}
+
+# Where security hooks act they see that the peer is the workload's own. Hooks that see only the name refuse every name; the statement says which it is.
+@test "B15: a listener of the workload's own on a path, as far as the mechanism can tell it from the host's" {
+	local who mechanism
+	for who in user root; do
+		as $who unix-own "/tmp/$WL-own"
+		mechanism=$(jq -r '.closures[] | select(.path=="unix_pathname") | .mechanism' "$WORLD/evidence/launch.json")
+		if [ "$mechanism" = lsm_unix ]; then through; else refused; fi
+	done
+}
+
 @test "the refusal is in the evidence, or the filter made it and no program was asked" {
 	local who
 	for who in $(everyone unix_pathname); do
