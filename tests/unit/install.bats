@@ -18,7 +18,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	[ "$(stat -c %a "$root/opt/sbin/netcordon")" = 755 ]
 	"$root/opt/sbin/netcordon" version | grep -q '^netcordon '
 	jq -e .enforcement.network_policy "$root/opt/share/netcordon/capability/run.json"
-	man -l "$root/opt/share/man/man8/netcordon.8" | col -b | grep -q 'evidence verify'
+	MANWIDTH=100 man -l "$root/opt/share/man/man8/netcordon.8" | grep -q 'SEALED EGRESS\|sealed egress'
 	make_quietly uninstall
 	find "$root" | sort | diff "$BATS_TEST_TMPDIR/before" -
 }
