@@ -68,7 +68,7 @@ static void print_report_json(const struct nc_evidence_report *report, const cha
 	json_object_set_new(document, "reason", json_string(report->reason));
 	json_object_set_new(document, "instance", json_string(report->instance));
 	json_object_set_new(document, "events", json_integer((json_int_t)report->events));
-	json_object_set_new(document, "lost", json_integer((json_int_t)report->losses));
+	json_object_set_new(document, "lost", nc_json_u64(report->losses)); /* more than a JSON number can hold, if need be */
 	json_object_set_new(document, "key_id", json_string(key_id));
 	json_object_set_new(document, "binding_compared", json_boolean(compared));
 	json_object_set_new(document, "proves", json_string(report->answer == NC_EVIDENCE_INVALID ? "nothing" : "authorship and integrity"));

@@ -21,6 +21,9 @@ answers() {
 	case $1 in complete) code=0 ;; invalid) code=1 ;; open) code=4 ;; incomplete) code=5 ;; esac
 	output=$("$netcordon" evidence verify "$folder" --public-key "$WORLD/key.pub" --json) || status=$?
 	word=$(jq -r .answer <<<"$output")
+	mkdir -p "$WORLD/answer"
+	echo "$output" >"$WORLD/answer/evidence-verify.json"
+	described "$WORLD/answer" || return 1
 	[ "$word" = "$1" ] && [ "$status" -eq "$code" ] && return
 	echo "not $1: $output ($status)" >&2
 	return 1
