@@ -110,7 +110,7 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o userspace/canary.o
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -198,7 +198,7 @@ $B/netcordon.bash: $B/netcordon
 	$(Q)$B/netcordon help --completion >$@
 
 $B/capability-%.json: $B/netcordon
-	$(Q)$B/netcordon version --capability $* >$@
+	$(Q)$B/netcordon admit --capability $* --print >$@
 
 # source:installed:mode
 INSTALLED = \

@@ -66,11 +66,14 @@ struct line netcordon_line(const json_t *state, const char *command)
 /* Where netcordon itself runs: at the edge, as root, with the checks to switch off in its environment. */
 static char **outside_environment(const json_t *state)
 {
-	static char off[300], object[600];
-	static char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", off, object, NULL};
+	static char off[300], object[600], credential[128];
+	static char *environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", off, object, NULL, NULL};
 
 	snprintf(off, sizeof(off), "NETCORDON_CHECKS_OFF=%s", text_at(state, "off", NULL));
 	snprintf(object, sizeof(object), "NETCORDON_MUTANT_OBJECT=%s.bpf.o", text_at(state, "netcordon", NULL));
+	/* The mutant of a Runner that hands the plane's credential to netcordon itself. */
+	snprintf(credential, sizeof(credential), "NC_PLANE_CREDENTIAL=%s", text_at(state, "credential", NULL) ?: "");
+	environment[3] = strstr(text_at(state, "off", NULL), "edge_credential") ? credential : NULL;
 	environment[1] = *text_at(state, "off", NULL) ? off : NULL;
 	return environment;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_version.c - `version`: the build, its revision, the versions of everything that it speaks, and what it says of itself as a provider */
-#include <errno.h>
+/* command_version.c - `version`: the build, its revision, and the versions of everything that it speaks */
 #include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include "capability.h"
 #include "commands.h"
@@ -12,15 +10,8 @@
 #include "revision.h"
 #include "statement.h"
 
-const struct argp_option nc_version_options[] = {
-	{"capability", NC_OPTION_CAPABILITY_OF, "PROVIDER", 0, "print the capability document of run, attach or oci-hook", 0},
-	{0},
-};
-
 /* `run`, `attach` and `oci-hook` enforce differently: each is a provider of its own. */
-#define PROVIDER_WORD(symbol, word, name) word,
 #define PROVIDER_NAME(symbol, word, name) name,
-static const char *const provider_words[] = {NC_PROVIDERS(PROVIDER_WORD)};
 static const char *const providers[] = {NC_PROVIDERS(PROVIDER_NAME)};
 static const char *const domains[] = {NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING, NC_DOMAIN_CONFORMANCE};
 
@@ -50,29 +41,11 @@ static void print_json(const char *architecture)
 	json_decref(document);
 }
 
-static int print_capability(const char *word, struct nc_error *reterr)
-{
-	for (int provider = 0; provider < NC_PROVIDER_COUNT; provider++) {
-		json_t *document;
-
-		if (strcmp(provider_words[provider], word))
-			continue;
-		document = nc_capability_own_document((enum nc_provider)provider);
-		if (!document)
-			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "print the capability document");
-		nc_output_json(document);
-		json_decref(document);
-		return NC_EXIT_YES;
-	}
-	return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "version: --capability: '%s' is none of run, attach, oci-hook", word);
-}
-
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct utsname system;
 
-	if (nc_option(invocation, NC_OPTION_CAPABILITY_OF))
-		return print_capability(nc_option(invocation, NC_OPTION_CAPABILITY_OF), reterr);
+	(void)reterr;
 	uname(&system);
 	if (invocation->json) {
 		print_json(system.machine);

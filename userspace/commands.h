@@ -63,7 +63,6 @@ enum nc_option {
 	NC_OPTION_TIMEOUT,
 	NC_OPTION_COMPLETION,
 	NC_OPTION_ROFF,
-	NC_OPTION_CAPABILITY_OF,
 	NC_OPTION_PROVIDER,
 	NC_OPTION_DRIVER,
 	NC_OPTION_DRIVER_OPTIONS,
@@ -176,6 +175,6 @@ int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr
 
 extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
 extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
-	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[], nc_version_options[];
+	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
 
 #endif

@@ -29,6 +29,8 @@ static uint64_t now_ns(void)
 
 bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
 {
+	if (row->base && !nc_driver_switches(driver, row->base))
+		return false;
 	return !(row->flags & (driver->proxied ? NC_CASE_DIRECT_ONLY : NC_CASE_PROXY_ONLY));
 }
 
@@ -61,20 +63,24 @@ static int run_case(struct nc_cast *cast, struct nc_result *result, struct nc_la
 {
 	const struct nc_case *row = result->row;
 	bool reach = row->expectation == NC_EXPECT_REACHED;
-	const char *off = reach ? "" : switches_of(row, cast->driver);
+	const char *base = row->base ?: "", *switched = switches_of(row, cast->driver);
+	NC_FREE char *both = NULL;
 	int r = 0;
+
+	if (!reach && switched && asprintf(&both, "%s%s%s", base, *base ? " " : "", switched) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "run a case");
 
 	result->transcript = json_object();
 	for (int kind = 0; !r && kind < NC_RUN_COUNT; kind++) {
 		json_t *transcript = json_object();
 
 		/* Without a way to switch the check off there is no third run of a refusal. */
-		if (kind == NC_RUN_MUTANT && !off) {
+		if (kind == NC_RUN_MUTANT && !reach && !both) {
 			json_decref(transcript);
 			continue;
 		}
-		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT ? off : "", &result->runs[kind], &late[kind], transcript,
-				   reterr);
+		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT && !reach ? both : base, &result->runs[kind], &late[kind],
+				   transcript, reterr);
 		json_object_set_new(result->transcript, nc_run_word((enum nc_run_kind)kind), transcript);
 	}
 	return r;

@@ -10,6 +10,8 @@
  *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin
  *   switches      the smallest set of checks whose absence opens the path, in the words of bpf/checks.h, for netcordon's own providers
  *   guard         the same for the reference guard, in its own words
+ *   base          what stands before the check under test and would refuse first: off in the enforced run as well. A provider that cannot switch it
+ *                 off has no such case
  */
 #ifndef NC_CONFORM_CASE_H
 #define NC_CONFORM_CASE_H
@@ -28,6 +30,7 @@
 	X(BIT, "bit", "the target's address differs from the listed one in one bit")                                                                 \
 	X(UNLISTED, "unlisted", "the target is another public address")                                                                              \
 	X(NONE, "none", "mode none; the target is a public address")                                                                                 \
+	X(DNS, "dns", "the target is an unlisted public address on port 53")                                                                         \
 	X(NAMED, "named", "a name is listed and resolves to the target; in the third run it is not listed")                                          \
 	X(NAME_BYTE, "name_byte", "a name is listed; the target's name differs from it in one byte")                                                 \
 	X(NAME_SUFFIX, "name_suffix", "a name is listed; the target's name ends in it without a label boundary")                                     \
@@ -55,6 +58,7 @@ const char *nc_construction_meaning(enum nc_construction construction);
 enum {
 	NC_CASE_DIRECT_ONLY = 1, /* makes no sense for a provider that is reached by proxy variables */
 	NC_CASE_PROXY_ONLY = 2,	 /* makes no sense for one that is not */
+	NC_CASE_ANY_PAYLOAD = 8, /* the client sends bytes of its own: whatever arrives there is its, since the address is this run's alone */
 	NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
 };
 
@@ -69,6 +73,7 @@ struct nc_case {
 	const char *variant; /* of the construction: an address class, a redirect's status; NULL: none */
 	const char *client;
 	const char *switches, *guard;
+	const char *base; /* switched off in the enforced run, too, so that one check is seen alone; NULL: nothing */
 	int flags;
 	const char *title;
 };

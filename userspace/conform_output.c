@@ -141,6 +141,7 @@ json_t *nc_conform_list_json(void)
 		json_object_set_new(one, "client", json_string(row->client));
 		json_object_set_new(one, "switches", json_string(row->switches));
 		json_object_set_new(one, "guard_switches", json_string(row->guard));
+		json_object_set_new(one, "base", json_string(row->base ?: ""));
 		json_array_append_new(cases, one);
 	}
 	return json_pack("{s:i s:o}", "matrix_version", NC_MATRIX_VERSION, "cases", cases);

@@ -258,10 +258,11 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 				     .protocol = stage.target.protocol,
 				     .since = stage.since,
 				     .watched = run.made && row->construction != NC_CONSTRUCTION_CREDENTIAL};
-	memcpy(ret_late->token, stage.token, sizeof(stage.token));
+	if (!(row->flags & NC_CASE_ANY_PAYLOAD))
+		memcpy(ret_late->token, stage.token, sizeof(stage.token));
 	if (ret_late->watched)
-		nc_observer_seen(cast->theatre.observer, stage.since, &stage.target.address, stage.target.port, stage.target.protocol, stage.token,
-				 &run.seen);
+		nc_observer_seen(cast->theatre.observer, stage.since, &stage.target.address, stage.target.port, stage.target.protocol,
+				 ret_late->token, &run.seen);
 	run.lost = nc_observer_lost(cast->theatre.observer) - lost;
 	write_down(&stage, &run, off, transcript);
 	nc_stage_strike(&cast->theatre, &stage);

@@ -175,6 +175,9 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 		if (row->construction != NC_CONSTRUCTION_REDIRECT_PRIVATE)
 			return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
 		return new_spot(theatre, row, NC_SITE_PRIVATE, row->family == 4 ? "private10" : "uniquelocal", &stage->target, reterr);
+	case NC_CONSTRUCTION_DNS:
+		stage->target.port = 53;
+		return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
 	case NC_CONSTRUCTION_LITERAL_CLASS:
 		stage->target.port = 443;
 		return new_spot(theatre, row, NC_SITE_PRIVATE, row->variant, &stage->target, reterr);

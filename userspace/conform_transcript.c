@@ -8,10 +8,10 @@
 
 json_t *nc_run_json(const struct nc_run *run)
 {
-	return json_pack("{s:b s:s s:s s:b s:b s:b s:b s:b s:s s:i s:i s:i s:I}", "made", run->made, "failure", nc_error_word(run->failure), "detail",
-			 run->detail, "twin_wanted", run->twin_wanted, "twin_reached", run->twin_reached, "reported", run->reported, "impossible",
-			 run->impossible, "answered", run->answered, "how", run->how, "listened", (int)run->seen.listened, "tokens",
-			 (int)run->seen.tokens, "packets", (int)run->seen.packets, "lost", (json_int_t)run->lost);
+	return json_pack("{s:b s:s s:s s:b s:b s:b s:b s:b s:b s:s s:i s:i s:i s:I}", "made", run->made, "failure", nc_error_word(run->failure),
+			 "detail", run->detail, "twin_wanted", run->twin_wanted, "twin_reached", run->twin_reached, "reported", run->reported,
+			 "impossible", run->impossible, "answered", run->answered, "through", run->through, "how", run->how, "listened",
+			 (int)run->seen.listened, "tokens", (int)run->seen.tokens, "packets", (int)run->seen.packets, "lost", (json_int_t)run->lost);
 }
 
 static int failure_of(const struct nc_fields *fields, enum nc_error_code *ret_code, struct nc_error *reterr)
@@ -40,14 +40,15 @@ static int count_of(const struct nc_fields *fields, const char *name, uint32_t *
 
 int nc_run_parse(const json_t *value, const char *pointer, struct nc_run *ret_run, struct nc_error *reterr)
 {
-	static const char *const members[] = {"made",	  "failure", "detail",	 "twin_wanted", "twin_reached", "reported", "impossible",
-					      "answered", "how",     "listened", "tokens",	"packets",	"lost",	    NULL};
+	static const char *const members[] = {"made",	 "failure", "detail",	"twin_wanted", "twin_reached", "reported", "impossible", "answered",
+					      "through", "how",	    "listened", "tokens",      "packets",      "lost",	   NULL};
 	struct nc_run run = {0};
 	const struct {
 		const char *name;
 		bool *into;
 	} flags[] = {{"made", &run.made},	  {"twin_wanted", &run.twin_wanted}, {"twin_reached", &run.twin_reached},
-		     {"reported", &run.reported}, {"impossible", &run.impossible},   {"answered", &run.answered}};
+		     {"reported", &run.reported}, {"impossible", &run.impossible},   {"answered", &run.answered},
+		     {"through", &run.through}};
 	struct nc_fields fields;
 	int64_t lost = 0;
 	int r = nc_fields_begin(&fields, value, pointer, NC_E_STATEMENT_INVALID, members, reterr);

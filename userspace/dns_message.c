@@ -78,6 +78,14 @@ int nc_dns_name_compare(const struct nc_dns_name *a, const struct nc_dns_name *b
 	return memcmp(a->wire, b->wire, a->length);
 }
 
+/* The first name of a message has nothing before it that it could be shortened to: a pointer there is no honest one (RFC 1035 4.1.4). */
+static bool stands_plainly(const uint8_t *bytes, size_t size, const ldns_rdf *owner)
+{
+	size_t length = ldns_rdf_size(owner);
+
+	return size >= LDNS_HEADER_SIZE + length && memcmp(bytes + LDNS_HEADER_SIZE, ldns_rdf_data(owner), length) == 0;
+}
+
 /* ---- questions ---------------------------------------------------------------------------------------------------------------------------- */
 
 static uint16_t udp_size_of(const ldns_pkt *packet)
@@ -109,7 +117,7 @@ int nc_dns_read_question(const uint8_t *bytes, size_t size, struct nc_dns_questi
 		return -EPROTO;
 	}
 	rr = ldns_rr_list_rr(ldns_pkt_question(packet), 0);
-	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN ||
+	if (ldns_pkt_qdcount(packet) != 1 || !rr || ldns_rr_get_class(rr) != LDNS_RR_CLASS_IN || !stands_plainly(bytes, size, ldns_rr_owner(rr)) ||
 	    name_from_rdf(ldns_rr_owner(rr), &question.name) < 0) {
 		*ret_rcode = NC_DNS_FORMERR;
 		return -EPROTO;
@@ -278,7 +286,7 @@ int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const stru
 		ret_answer->outcome = NC_DNS_TRUNCATED;
 		return 0;
 	}
-	if (!answers_question(packet, id, name, type))
+	if (!answers_question(packet, id, name, type) || !stands_plainly(bytes, size, ldns_rr_owner(ldns_rr_list_rr(ldns_pkt_question(packet), 0))))
 		return -EBADMSG;
 	memset(ret_answer, 0, sizeof(*ret_answer));
 	if (ldns_pkt_tc(packet)) {

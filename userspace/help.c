@@ -11,34 +11,30 @@
 #include "commands.h"
 #include "launch.h"
 
-#define WIDTH 78 /* columns of running text */
+#define WIDTH 96 /* columns of running text */
+#define OPTION_COLUMN 26
 
 const struct argp_option nc_help_options[] = {
 	{"completion", NC_OPTION_COMPLETION, NULL, 0, "print a completion for bash", 0},
 	{"roff", NC_OPTION_ROFF, "TABLE", 0, "print a table of the manual: commands, exits, errors, reasons or config", 0},
 	{0}};
 
+/* Text in lines that end before WIDTH, each after `indent` spaces but the first, which the caller has begun. A newline divides paragraphs. */
 static void print_wrapped(const char *text, int indent)
 {
-	int column = 0;
+	int column = indent;
 
 	while (*text) {
-		size_t length = strcspn(text, " \n");
+		int length = (int)strcspn(text, " \n");
 
-		if (column && column + 1 + (int)length > WIDTH - indent) {
-			putchar('\n');
-			column = 0;
-		}
-		if (!column)
-			printf("%*s%.*s", indent, "", (int)length, text);
-		else
-			printf(" %.*s", (int)length, text);
-		column += (column ? 1 : 0) + (int)length;
+		if (column > indent && column + 1 + length > WIDTH)
+			column = printf("\n%*s", indent, "") - 1;
+		if (column > indent)
+			column += printf(" ");
+		column += printf("%.*s", length, text);
 		text += length;
-		if (*text == '\n') {
-			fputs("\n\n", stdout);
-			column = 0;
-		}
+		if (*text == '\n')
+			column = printf("\n\n%*s", indent, "") - 2;
 		text += *text ? 1 : 0;
 	}
 	putchar('\n');
@@ -47,13 +43,12 @@ static void print_wrapped(const char *text, int indent)
 static void print_options(const struct argp_option *option)
 {
 	for (; option->name; option++) {
-		char spelled[64];
+		int column = printf("  --%s%s%s", option->name, option->arg ? " " : "", option->arg ? option->arg : "");
 
-		snprintf(spelled, sizeof(spelled), "--%s%s%s", option->name, option->arg ? " " : "", option->arg ? option->arg : "");
-		if (strlen(spelled) <= 22)
-			printf("  %-22s  %s\n", spelled, option->doc);
-		else
-			printf("  %s\n  %22s  %s\n", spelled, "", option->doc);
+		if (column > OPTION_COLUMN - 2)
+			column = printf("\n") - 1;
+		printf("%*s", OPTION_COLUMN - column, "");
+		print_wrapped(option->doc, OPTION_COLUMN);
 	}
 }
 

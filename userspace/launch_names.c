@@ -17,6 +17,7 @@
 #include "host.h"
 #include "json.h"
 #include "launch_state.h"
+#include "mutants.h"
 
 #define PORT_TRIES 32
 #define BACKLOG 64
@@ -125,6 +126,9 @@ static int make_config(struct nc_launch *launch, struct nc_error *reterr)
 		head.settings.nat64[i] = host->nat64[i];
 	for (int i = 0; i < 4; i++)
 		head.sockets |= launch->resolver.sockets[i] >= 0 ? 1u << i : 0;
+	if (NC_MUTANT_OFF("resolver_cache"))
+		head.ttl_floor = head.ttl_ceiling = head.grace = 1;
+	head.keep_non_public = NC_MUTANT_OFF("resolver_filter");
 	launch->nat64 = head.settings;
 	return nc_edge_config_make(&head, launch->names.wire, &launch->resolver.config_fd, reterr);
 }
@@ -167,7 +171,7 @@ static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, 
 	if (!nc_names_ports(&launch->names, grant->name_id, &ports, &port_count))
 		return -ENOENT;
 	for (size_t i = 0; i < count; i++) {
-		if (!nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
+		if (!NC_MUTANT_OFF("grant_filter") && !nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
 			return -EADDRNOTAVAIL;
 	}
 	return nc_claim_grant(launch->claim, grant->name_id, grant->addresses, count, ports, port_count, grant->lifetime, &error);

@@ -3,7 +3,7 @@
  * observe_listen.c - the live listeners: they accept, write down what came, and answer
  *
  * A first line that begins like an HTTP request is answered as HTTP once its headers are there: 401 without the credential that the listener asks
- * for, a redirect where one is set, else the answer. Anything else gets the answer as a line. A connection stays open afterwards, and what comes on
+ * for, a redirect where one is set, else the answer. Anything else gets the answer as a line, at its first bytes. A connection stays open afterwards, and what comes on
  * it is written down, until the peer closes it or the run is over.
  */
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ static bool answer_connection(struct nc_source *source)
 	size_t length;
 	bool http = is_http(source->request);
 
-	if (source->answered || !strstr(source->request, http ? "\r\n\r\n" : "\n"))
+	if (source->answered || (http && !strstr(source->request, "\r\n\r\n")))
 		return source->have < sizeof(source->request) - 1;
 	source->answered = true;
 	length = http ? http_answer(source, text, sizeof(text)) : (size_t)snprintf(text, sizeof(text), "%s\n", source->listener.answer);

@@ -31,13 +31,13 @@ enum nc_run_result nc_run_result(const struct nc_run *run)
 {
 	if (!run->made)
 		return run->failure == NC_E_NONE ? NC_RESULT_ABSENT : NC_RESULT_FAILED;
-	if (run->seen.tokens && run->answered)
+	if (run->seen.tokens && (run->answered || run->through))
 		return NC_RESULT_REACHED;
 	if (run->seen.listened || run->seen.packets || run->seen.tokens)
 		return NC_RESULT_LEAKED;
-	/* Nothing was seen: that counts for a refusal only if somebody tried, with a working network, and nothing was overlooked. An answer that no
+	/* Nothing was seen (that a path is impossible behind the cordon, which the control took, is a refusal like any other): that counts for a refusal only if somebody tried, with a working network, and nothing was overlooked. An answer that no
 	 * listener gave is no answer. */
-	if (!run->reported || run->impossible || run->answered || run->lost || (run->twin_wanted && !run->twin_reached))
+	if (!run->reported || run->answered || run->lost || (run->twin_wanted && !run->twin_reached))
 		return NC_RESULT_UNREAL;
 	return NC_RESULT_REFUSED;
 }
@@ -55,8 +55,6 @@ static void decide(struct nc_verdict_of_case *verdict, enum nc_outcome outcome, 
 
 static const char *unreal_because(const struct nc_run *run)
 {
-	if (run->impossible)
-		return "this kernel has no such path";
 	if (run->lost)
 		return "a capture lost packets";
 	if (run->twin_wanted && !run->twin_reached)

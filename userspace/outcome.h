@@ -3,7 +3,8 @@
  * outcome.h - three runs of a case into one outcome: the rules of the matrix, as a pure function
  *
  * A case that expects a refusal:
- *   control   no enforcement. The client must show the listener's answer and the listener the client's token, else the path was not real: inconclusive
+ *   control   no enforcement. The listener must show the client's token, and the client the listener's answer or, on a path
+ *             without answers, that it got through, else the path was not real: inconclusive
  *   enforced  before the attempt, the same client reaches a listed destination in the same instance, else nothing is shown: inconclusive. Then the
  *             client must report that it tried and was not answered, while listener and captures see nothing. Anything seen is red
  *   mutant    the same with exactly the check under test switched off. The token must arrive, else the case does not test the check: worthless
@@ -41,6 +42,7 @@ struct nc_run {
 	bool twin_reached;
 	bool reported;	     /* the client said what came of the attempt */
 	bool impossible;     /* the client says that this kernel has no such thing */
+	bool through;	     /* the client says that it got through, as far as it can know: some paths have no answers */
 	bool answered;	     /* the client shows the listener's answer */
 	char how[64];	     /* the client's own words: "connect EPERM" */
 	struct nc_seen seen; /* of the target */

@@ -167,7 +167,11 @@ static bool take_answer(struct nc_resolver *resolver, struct nc_resolver_entry *
 	entry->expires_ms = now_ms + (uint64_t)lifetime * 1000;
 	entry->failed = false;
 	if (!install_grant(resolver, entry, lifetime)) {
+		/* Nothing of it may be answered later from memory: asked anew, a little later, and granted then or refused again. */
 		entry->known = false;
+		entry->expires_ms = 0;
+		entry->failed = true;
+		entry->retry_ms = now_ms + RETRY_MS;
 		return false;
 	}
 	if (!not_public)

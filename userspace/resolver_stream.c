@@ -88,6 +88,25 @@ static bool flush(struct nc_resolver_stream *stream)
 	return true;
 }
 
+static bool has_question(const struct nc_resolver_stream *stream)
+{
+	return stream->used >= 2 && stream->used >= 2 + ((size_t)stream->input[0] << 8 | stream->input[1]);
+}
+
+/* What the connection waits for now. A question that came together with the one just answered lies here already: it is taken up as soon as there is room to
+ * write, and no more bytes need to come for it. */
+static int watch_stream(struct nc_resolver *resolver, uint32_t index)
+{
+	struct nc_resolver_stream *stream = &resolver->streams[index];
+	uint32_t events = EPOLLIN;
+
+	if (stream->waits)
+		events = 0;
+	else if (stream->output || has_question(stream))
+		events = EPOLLOUT;
+	return nc_resolver_watch(resolver, stream->fd, NC_WATCH_STREAM, index, events);
+}
+
 /* One whole question from the input, if it is there. False when the connection must end. */
 static bool ask_one(struct nc_resolver *resolver, uint32_t index)
 {
@@ -100,7 +119,7 @@ static bool ask_one(struct nc_resolver *resolver, uint32_t index)
 		return true;
 	if (!size || size > NC_STREAM_QUESTION_MAX)
 		return false;
-	if (stream->used < size + 2)
+	if (!has_question(stream))
 		return true;
 	memcpy(question, stream->input + 2, size);
 	stream->used -= size + 2;
@@ -132,21 +151,20 @@ void nc_resolver_stream_step(struct nc_resolver *resolver, uint32_t index)
 
 	if (index >= NC_STREAMS_MAX || stream->fd < 0)
 		return;
+	if (stream->waits) /* nothing is watched for then but the connection's end, which would be told again and again */
+		return close_stream(stream);
 	while (got > 0 && !stream->waits) {
 		if (!flush(stream))
 			return close_stream(stream);
 		if (stream->output)
 			break;
-		got = fill(stream);
+		got = has_question(stream) ? 1 : fill(stream);
 		if (got < 0 || !ask_one(resolver, index))
 			return close_stream(stream);
 		if (stream->fd < 0)
 			return;
 	}
-	if (stream->fd >= 0 && nc_resolver_watch(resolver, stream->fd, NC_WATCH_STREAM, index,
-						 stream->output	 ? EPOLLOUT
-						 : stream->waits ? 0
-								 : EPOLLIN) < 0)
+	if (stream->fd >= 0 && watch_stream(resolver, index) < 0)
 		close_stream(stream);
 }
 
@@ -166,7 +184,7 @@ void nc_resolver_stream_send(struct nc_resolver *resolver, const struct nc_resol
 	stream->output_size = size + 2;
 	if (!flush(stream))
 		return close_stream(stream);
-	if (nc_resolver_watch(resolver, stream->fd, NC_WATCH_STREAM, (uint32_t)client->stream, stream->output ? EPOLLOUT : EPOLLIN) < 0)
+	if (watch_stream(resolver, (uint32_t)client->stream) < 0)
 		close_stream(stream);
 }
 

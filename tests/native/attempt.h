@@ -51,6 +51,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("listen-unbound", listen_unbound, 1, "v4|v6", "listen without bind, accept")                                                         \
 	X("disconnect-listen", disconnect_listen, 2, "ADDR PORT", "connect to a permitted peer, dissolve, listen on the same socket")          \
 	X("udp-serve", udp_serve, 2, "ADDR PORT", "bind and wait for a datagram, answer it")                                                   \
+	X("self-tcp", self_tcp, 2, "ADDR PORT", "own listener there, own client")                                                              \
 	X("bind", bind_only, 3, "tcp|udp ADDR PORT", "bind alone")                                                                             \
 	X("hold-tcp", hold_tcp, 2, "ADDR PORT", "connect, then a line every 50 ms until the wait is over or a write fails")                    \
 	X("udp-sendto", udp_sendto, 2, "ADDR PORT", "one datagram by sendto")                                                                  \

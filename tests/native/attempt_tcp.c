@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,29 @@ enum outcome verb_disconnect_listen(struct attempt *a, char **args)
 	a->received[0] = '\0';
 	a->sent = 0;
 	return serve(a, fd);
+}
+
+enum outcome verb_self_tcp(struct attempt *a, char **args)
+{
+	struct peer local = peer_of(args[0], args[1]);
+	int fd = open_socket(a, local.address.ss_family, SOCK_STREAM, 0);
+	enum outcome outcome;
+	pid_t child;
+
+	if (fd < 0 || step(a, "bind", bind(fd, peer_sockaddr(&local), local.length)) || step(a, "listen", listen(fd, 1)))
+		return fail(a);
+	child = fork();
+	if (!child) {
+		char line[200];
+		int other = accept(fd, NULL, NULL);
+		ssize_t got = other < 0 ? -1 : read(other, line, sizeof(line));
+
+		_exit(got > 0 && write(other, line, (size_t)got) == got ? 0 : 1);
+	}
+	outcome = reach(a, SOCK_STREAM, 0, &local);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return outcome;
 }
 
 enum outcome verb_bind_only(struct attempt *a, char **args)

@@ -25,7 +25,8 @@ teardown_file() { world_down; }
 	for address in fd00::2 fe80::1; do
 		as user scoped $address 22 2
 		refused EPERM connect
-		refusal address_not_public
+		# One of them may be an address of the machine that the tests run on: then it is on the floor besides.
+		event '.decision=="deny" and .destination=="'$address'" and (.reason=="address_not_public" or .reason=="host_floor")'
 	done
 }
 

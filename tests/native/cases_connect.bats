@@ -75,11 +75,34 @@ teardown_file() { world_down; }
 	PLACE=wl WHO=user closed address_not_public EPERM "127.0.0.1 8080" tcp 127.0.0.1 8080
 }
 
-# The rule: loopback is closed, unless the profile has "loopback": "own_netns" and the instance a network namespace that it shares with nobody.
-@test "H17: a workload cannot serve itself on the shared namespace's loopback" {
-	as user bind tcp 127.0.0.1 9000
+# The rule: loopback is closed, unless the profile has "loopback": "own_netns"; then it is open inside the instance's network namespace, which must not be
+# the host's own. The connect programs decide by address, the packet programs by address and device, and they agree.
+@test "H17: a workload serves itself on loopback only where the profile opens it; the host's address stays closed" {
+	as user self-tcp 127.0.0.1 9000
 	refused EPERM bind
 	refusal bind_refused
+	as user self-tcp ::1 9000
+	refused EPERM bind
+	MEMBERS='"loopback":"own_netns"' base_profile
+	as user self-tcp 127.0.0.1 9000
+	through
+	as user self-tcp ::1 9000
+	through
+	as root self-tcp 127.0.0.1 9000
+	through
+	as user self-tcp 100.64.7.2 9000
+	refused EPERM connect
+	PLACE=wl WHO=user closed destination_not_listed EPERM "$PUB_SELF 443" tcp $PUB_SELF 443
+	WHO=user closed destination_not_listed EPERM $PUB_B tcp $PUB_B 443
+	WHO=user opened "$PUB_A 443" tcp $PUB_A 443
+}
+
+@test "H17: loopback of the host's own network namespace is not opened" {
+	MEMBERS='"loopback":"own_netns"' base_profile
+	run timeout 30 "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --evidence "$WORLD/none" --key "$WORLD/key.pem" -- true
+	[ "$status" -eq 125 ]
+	[[ "$output" == *"the host's own"* ]]
+	[ ! -e "$WORLD/none" ]
 }
 
 @test "DNS: port 53 leads to the instance's resolver or nowhere (D21, D22)" {

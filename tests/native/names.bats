@@ -3,11 +3,13 @@
 # shellcheck disable=SC2034
 # names.bats - destinations by name: dnsmasq answers in a namespace of its own, where the supervisor runs too. Behind every address stands a listener.
 
+bats_require_minimum_version 1.5.0
 load helpers
 
 setup_file() {
 	world_up
 	world_listen
+	witness net tcp $PUB_B 853 udp $PUB_B 853 tcp $PUB_B 53 udp $PUB_B 53
 	export SUP=nc-sup-$$
 	ip netns add "$SUP" && ip -n "$SUP" link set lo up
 	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
@@ -26,7 +28,8 @@ names_served() {
 	names_silent
 	printf '%s\n' port=53 listen-address=127.0.0.1 bind-interfaces no-resolv no-hosts user=root log-queries "log-facility=$WORLD/dns.log" \
 		"local=/example/" "local=/test/" "$@" >"$WORLD/dns.conf"
-	in_sup dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own.pid" 3>&- >/dev/null 2>&1 &
+	# not by in_sup: the number must be dnsmasq's own
+	nsenter --net=/run/netns/"$SUP" dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own" 3>&- >/dev/null 2>&1 &
 	echo $! >"$WORLD/dns.pid"
 	eventually 50 "in_sup ss -lun | grep -q 127.0.0.1:53"
 }
@@ -174,4 +177,10 @@ name_event() { event ".kind==\"name\" and .reason==\"$1\" and .name==\"$2\""; }
 	run cordon sh -c "dig +short +time=3 many.example | wc -l; dig +tcp +short +time=3 many.example | wc -l; getent ahostsv4 one.example; '$tools/attempt' tcp $PUB_A 443"
 	[ "${lines[0]:+${output%%$'\n'*}}" = 60 ]
 	reached $PUB_A 443
+}
+
+@test "DNS over TLS and QUIC, and whatever else has a port of its own, needs to be listed like everything" {
+	named api.example 443
+	WHO=user closed destination_not_listed EPERM "$PUB_B 853" tcp $PUB_B 853
+	WHO=user closed destination_not_listed EPERM "$PUB_B 853" udp-sendto $PUB_B 853
 }

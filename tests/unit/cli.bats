@@ -146,8 +146,6 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	[ "$("$nc" --version)" = "$("$nc" version)" ]
 	"$nc" version --json | jq -e '.revision == "dev" and .abi >= 1 and (.manifest | test("^[0-9a-f]{64}$")) and .profile_versions == [1]'
 	"$nc" version | grep -q "$("$nc" version --json | jq -r .manifest)"
-	"$nc" version --capability attach | jq -e '.provider == "netcordon:attach-provider" and .egress_certification == "advisory_filter"'
-	refused 2 usage "$nc" version --capability docker
 }
 
 @test "key: generated once, 0600, never overwritten; openssl reads both halves" {
@@ -267,9 +265,11 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	printf '{"version": 1, "network": {"mode": "allowlist", "destination": []}}' >"$BATS_TEST_TMPDIR/bad.json"
 	refused 125 profile_invalid "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/bad.json" -- touch "$BATS_TEST_TMPDIR/ran"
 	says '/network/destination'
-	printf '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "api.example.com", "port": 443}]}}' >"$BATS_TEST_TMPDIR/named.json"
+	printf '{"version": 1, "network": {"mode": "none"}, "plane": {"destinations": [{"host": "api.example.com", "port": 443}]}}' >"$BATS_TEST_TMPDIR/named.json"
+	"$nc" key generate "$BATS_TEST_TMPDIR/key.pem"
 	refused 125 names_unsupported "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/named.json" -- touch "$BATS_TEST_TMPDIR/ran"
-	says '/network/destinations/0/host'
+	says '/plane/destinations/0/host'
+	refused 125 cgroup_invalid "$nc" run "${conf[@]}" --profile web -- touch "$BATS_TEST_TMPDIR/ran"
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 	[ ! -e "$BATS_TEST_TMPDIR/evidence" ]
 }

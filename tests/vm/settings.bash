@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
+# shellcheck shell=bash disable=SC2034 # these are for the scripts that source this
+#
 # settings.bash - where things are and what they default to, for the scripts of this folder. Every one may be set from outside.
 
 VM_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)

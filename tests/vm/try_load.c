@@ -48,8 +48,7 @@ static struct bpf_object *open_without_programs(const char *path)
 	struct bpf_program *program;
 
 	if (object != NULL)
-		bpf_object__for_each_program(program, object)
-			bpf_program__set_autoload(program, false);
+		bpf_object__for_each_program(program, object) bpf_program__set_autoload(program, false);
 	return object;
 }
 
@@ -57,7 +56,8 @@ static int take_maps(struct bpf_object *object, struct bpf_object *maps)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		struct bpf_map *made = bpf_object__find_map_by_name(maps, bpf_map__name(map));
 		int r = made == NULL || bpf_map__fd(made) < 0 ? -ENOENT : bpf_map__reuse_fd(map, bpf_map__fd(made));
 
@@ -153,7 +153,8 @@ int main(int argc, char **argv)
 		printf("FAILED\tmaps of %s\t%s\n\t| %s", argv[1], strerror(errno), last_warning);
 		return 3;
 	}
-	bpf_object__for_each_program(program, maps) {
+	bpf_object__for_each_program(program, maps)
+	{
 		if (try_program(argv[1], bpf_program__name(program), maps, log, lines))
 			loaded++;
 		else
