@@ -76,7 +76,7 @@ static int forget_policy(struct nc_claim *claim, int i, struct nc_error *reterr)
 static int forget_rows(struct nc_claim *claim, enum nc_map map, uint32_t key_size, uint32_t value_size, struct nc_error *reterr)
 {
 	int fd;
-	int r = claim->owner && !claim->is_sealed[0] && !claim->is_sealed[1] ? 1 : nc_host_map(claim->host, map, &fd, reterr);
+	int r = claim->owner && !claim->is_sealed[0] && !claim->is_sealed[1] && !claim->grants ? 1 : nc_host_map(claim->host, map, &fd, reterr);
 
 	if (r)
 		return r < 0 ? r : 0;
