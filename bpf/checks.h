@@ -8,31 +8,31 @@
 #ifndef NC_BPF_CHECKS_H
 #define NC_BPF_CHECKS_H
 
-#define NC_CHECKS(X)                                                                                                                           \
-	X(PROTOCOL, 0, "protocol", "sock_create and the verdict take TCP and UDP only")                                                        \
-	X(LABEL, 1, "label", "a socket without a label, or of another generation, is refused")                                                 \
-	X(AUTHORITY, 2, "authority", "the task must belong to the label's own authority")                                                      \
-	X(MODE_NONE, 3, "mode_none", "mode none refuses everything")                                                                           \
-	X(RESOLVER, 4, "resolver", "port 53 leads to the instance's resolver")                                                                 \
-	X(FLOOR, 5, "floor", "the host floor is refused in every mode")                                                                        \
-	X(PUBLIC, 6, "public", "an address that is not public is refused")                                                                     \
-	X(LISTED, 7, "listed", "a destination that is not listed is refused")                                                                  \
-	X(PORT, 8, "port", "the port is part of the destination")                                                                              \
-	X(SEPARATE, 9, "separate", "each authority has a policy map of its own")                                                               \
-	X(BIND, 10, "bind", "a fixed local port needs a private namespace")                                                                    \
-	X(OPTION, 11, "option", "socket options are an allowlist")                                                                             \
-	X(UNIX, 12, "unix", "named unix sockets need a peer of the same authority")                                                            \
-	X(EGRESS_DESTINATION, 13, "egress_destination", "each packet's destination is compared with the admission")                            \
-	X(EGRESS_FORM, 14, "egress_form", "a packet is plain IPv4 or IPv6 with TCP or UDP")                                                    \
-	X(EGRESS_LOOPBACK, 15, "egress_loopback", "the loopback device leads only to what is open")                                            \
-	X(EGRESS_REVISION, 16, "egress_revision", "an admission of an older policy is judged again")                                           \
-	X(INGRESS, 17, "ingress", "unsolicited packets are refused")                                                                           \
-	X(GUARD, 18, "guard", "the root guard refuses a socket that was made outside")                                                         \
-	X(GRANT_POLICY, 19, "grant_policy", "a grant counts only with a policy entry of its name")                                             \
-	X(GRANT_EXPIRY, 20, "grant_expiry", "an expired grant counts for nothing")                                                             \
-	X(RESOLVER_MARK, 21, "resolver_mark", "a redirect goes only to the marked socket")                                                     \
-	X(PASSED, 22, "passed", "a socket that was handed in is refused (LSM)")                                                                \
-	X(FAMILY, 23, "family", "address families past the cordon's sight are refused (LSM)")							\
+#define NC_CHECKS(X)                                                                                                                                 \
+	X(PROTOCOL, 0, "protocol", "sock_create and the verdict take TCP and UDP only")                                                              \
+	X(LABEL, 1, "label", "a socket without a label, or of another generation, is refused")                                                       \
+	X(AUTHORITY, 2, "authority", "the task must belong to the label's own authority")                                                            \
+	X(MODE_NONE, 3, "mode_none", "mode none refuses everything")                                                                                 \
+	X(RESOLVER, 4, "resolver", "port 53 leads to the instance's resolver")                                                                       \
+	X(FLOOR, 5, "floor", "the host floor is refused in every mode")                                                                              \
+	X(PUBLIC, 6, "public", "an address that is not public is refused")                                                                           \
+	X(LISTED, 7, "listed", "a destination that is not listed is refused")                                                                        \
+	X(PORT, 8, "port", "the port is part of the destination")                                                                                    \
+	X(SEPARATE, 9, "separate", "each authority has a policy map of its own")                                                                     \
+	X(BIND, 10, "bind", "a fixed local port needs a private namespace")                                                                          \
+	X(OPTION, 11, "option", "socket options are an allowlist")                                                                                   \
+	X(UNIX, 12, "unix", "named unix sockets need a peer of the same authority")                                                                  \
+	X(EGRESS_DESTINATION, 13, "egress_destination", "each packet's destination is compared with the admission")                                  \
+	X(EGRESS_FORM, 14, "egress_form", "a packet is plain IPv4 or IPv6 with TCP or UDP")                                                          \
+	X(EGRESS_LOOPBACK, 15, "egress_loopback", "the loopback device leads only to what is open")                                                  \
+	X(EGRESS_REVISION, 16, "egress_revision", "an admission of an older policy is judged again")                                                 \
+	X(INGRESS, 17, "ingress", "unsolicited packets are refused")                                                                                 \
+	X(GUARD, 18, "guard", "the root guard refuses a socket that was made outside")                                                               \
+	X(GRANT_POLICY, 19, "grant_policy", "a grant counts only with a policy entry of its name")                                                   \
+	X(GRANT_EXPIRY, 20, "grant_expiry", "an expired grant counts for nothing")                                                                   \
+	X(RESOLVER_MARK, 21, "resolver_mark", "a redirect goes only to the marked socket")                                                           \
+	X(PASSED, 22, "passed", "a socket that was handed in is refused (LSM)")                                                                      \
+	X(FAMILY, 23, "family", "address families past the cordon's sight are refused (LSM)")                                                        \
 	X(RECHECK, 24, "recheck", "what was admitted before says nothing about the next connection")
 
 #define NC_ENUM_CHECK(symbol, bit, ...) NC_CHECK_BIT_##symbol = bit,
@@ -52,10 +52,10 @@ unsigned long long nc_admitted_generation = 0;
 #else
 static unsigned long long nc_admitted_generation __attribute__((unused));
 #endif
-#define NC_REMEMBER(generation_)                                                                                                               \
-	do {                                                                                                                                   \
-		if (!NC_CHECK(RECHECK))                                                                                                        \
-			nc_admitted_generation = (generation_);                                                                                \
+#define NC_REMEMBER(generation_)                                                                                                                     \
+	do {                                                                                                                                         \
+		if (!NC_CHECK(RECHECK))                                                                                                              \
+			nc_admitted_generation = (generation_);                                                                                      \
 	} while (0)
 #define NC_REMEMBERED(generation_) (!NC_CHECK(RECHECK) && nc_admitted_generation == (generation_))
 #else

@@ -113,11 +113,11 @@ int bind6(struct bpf_sock_addr *ctx)
 static __always_inline int nc_option_socket_level(int option)
 {
 	switch (option) {
-	case 2:  /* SO_REUSEADDR */
-	case 6:  /* SO_BROADCAST: a flag of its own; the broadcast address is refused by its class */
-	case 7:  /* SO_SNDBUF */
-	case 8:  /* SO_RCVBUF */
-	case 9:  /* SO_KEEPALIVE */
+	case 2:	 /* SO_REUSEADDR */
+	case 6:	 /* SO_BROADCAST: a flag of its own; the broadcast address is refused by its class */
+	case 7:	 /* SO_SNDBUF */
+	case 8:	 /* SO_RCVBUF */
+	case 9:	 /* SO_KEEPALIVE */
 	case 10: /* SO_OOBINLINE */
 	case 12: /* SO_PRIORITY: 0 to 6 without capability, a queueing hint */
 	case 13: /* SO_LINGER */
@@ -151,9 +151,9 @@ static __always_inline int nc_option_socket_level(int option)
 static __always_inline int nc_option_ip_level(int option)
 {
 	switch (option) {
-	case 1:  /* IP_TOS */
-	case 6:  /* IP_RECVOPTS */
-	case 8:  /* IP_PKTINFO: receive */
+	case 1:	 /* IP_TOS */
+	case 6:	 /* IP_RECVOPTS */
+	case 8:	 /* IP_PKTINFO: receive */
 	case 10: /* IP_MTU_DISCOVER */
 	case 11: /* IP_RECVERR */
 	case 12: /* IP_RECVTTL */
@@ -172,7 +172,7 @@ static __always_inline int nc_option_ip_level(int option)
 static __always_inline int nc_option_ipv6_level(int option)
 {
 	switch (option) {
-	case 1:  /* IPV6_ADDRFORM */
+	case 1:	 /* IPV6_ADDRFORM */
 	case 23: /* IPV6_MTU_DISCOVER */
 	case 25: /* IPV6_RECVERR */
 	case 26: /* IPV6_V6ONLY */
@@ -195,15 +195,15 @@ static __always_inline int nc_option_ipv6_level(int option)
 static __always_inline int nc_option_tcp_level(int option)
 {
 	switch (option) {
-	case 1:  /* TCP_NODELAY */
-	case 2:  /* TCP_MAXSEG */
-	case 3:  /* TCP_CORK */
-	case 4:  /* TCP_KEEPIDLE */
-	case 5:  /* TCP_KEEPINTVL */
-	case 6:  /* TCP_KEEPCNT */
-	case 7:  /* TCP_SYNCNT */
-	case 8:  /* TCP_LINGER2 */
-	case 9:  /* TCP_DEFER_ACCEPT */
+	case 1:	 /* TCP_NODELAY */
+	case 2:	 /* TCP_MAXSEG */
+	case 3:	 /* TCP_CORK */
+	case 4:	 /* TCP_KEEPIDLE */
+	case 5:	 /* TCP_KEEPINTVL */
+	case 6:	 /* TCP_KEEPCNT */
+	case 7:	 /* TCP_SYNCNT */
+	case 8:	 /* TCP_LINGER2 */
+	case 9:	 /* TCP_DEFER_ACCEPT */
 	case 10: /* TCP_WINDOW_CLAMP */
 	case 12: /* TCP_QUICKACK */
 	case 13: /* TCP_CONGESTION */

@@ -36,83 +36,83 @@ union nc_address {
 /* ---- codes ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* What the network member of a profile asks for. */
-#define NC_MODES(X)                                                                                                                            \
-	X(NONE, 1, "none")                                                                                                                     \
-	X(ALLOWLIST, 2, "allowlist")                                                                                                           \
+#define NC_MODES(X)                                                                                                                                  \
+	X(NONE, 1, "none")                                                                                                                           \
+	X(ALLOWLIST, 2, "allowlist")                                                                                                                 \
 	X(UNRESTRICTED, 3, "unrestricted")
 
 /* Who a socket belongs to. The two never share a cgroup or a policy map. */
-#define NC_AUTHORITIES(X)                                                                                                                      \
-	X(WORKLOAD, 1, "workload")                                                                                                             \
+#define NC_AUTHORITIES(X)                                                                                                                            \
+	X(WORKLOAD, 1, "workload")                                                                                                                   \
 	X(PLANE, 2, "plane")
 
-#define NC_DECISIONS(X)                                                                                                                        \
-	X(ALLOW, 1, "allow")                                                                                                                   \
-	X(DENY, 2, "deny")                                                                                                                     \
+#define NC_DECISIONS(X)                                                                                                                              \
+	X(ALLOW, 1, "allow")                                                                                                                         \
+	X(DENY, 2, "deny")                                                                                                                           \
 	X(REDIRECT, 3, "redirect")
 
 /*
  * The one code that says why. The same code stands in the event, the counter, the message and the evidence, and the sentence here is the one
  * that `netcordon explain` and the manual print. Numbers are never used again for another meaning. The last column is what the code decides.
  */
-#define NC_REASONS(X)                                                                                                                          \
-	X(LITERAL_LISTED, 1, "literal_listed", ALLOW, "the address, port and protocol are listed")                                             \
-	X(GRANT_LIVE, 2, "grant_live", ALLOW, "the address holds a live grant of a listed name")                                               \
-	X(MODE_UNRESTRICTED, 3, "mode_unrestricted", ALLOW, "the address is public and the mode is unrestricted")                              \
-	X(LOOPBACK_OPEN, 4, "loopback_open", ALLOW, "loopback of the private network namespace is open")                                       \
-	X(RESOLVER, 5, "resolver", REDIRECT, "port 53 goes to the instance's resolver")                                                        \
-	X(PROTOCOL_REFUSED, 16, "protocol_refused", DENY, "only TCP and UDP sockets may reach the network")                                    \
-	X(SOCKET_UNLABELLED, 17, "socket_unlabelled", DENY, "the socket was not made inside the sealed cgroup")                                \
-	X(GENERATION_STALE, 18, "generation_stale", DENY, "the socket belongs to an instance that has ended")                                  \
-	X(AUTHORITY_MISMATCH, 19, "authority_mismatch", DENY, "the task does not belong to the authority that the socket was made for")        \
-	X(MODE_NONE, 20, "mode_none", DENY, "the profile allows no network")                                                                   \
-	X(RESOLVER_ABSENT, 21, "resolver_absent", DENY, "port 53 leads only to the instance's resolver, and it is not there")                  \
-	X(HOST_FLOOR, 22, "host_floor", DENY, "the address is refused in every mode (metadata service, the host itself, or the operator's)")   \
-	X(ADDRESS_NOT_PUBLIC, 23, "address_not_public", DENY, "the address is not global unicast")                                             \
-	X(DESTINATION_NOT_LISTED, 24, "destination_not_listed", DENY, "no listed destination has this address, port and protocol")             \
-	X(PORT_ZERO, 25, "port_zero", DENY, "port 0 is not a destination")                                                                     \
-	X(INTERNAL_ERROR, 26, "internal_error", DENY, "a program could not decide, and what cannot be decided is refused")                     \
-	X(BIND_REFUSED, 32, "bind_refused", DENY, "a fixed local port is only for a private network namespace with open loopback")             \
-	X(OPTION_REFUSED, 33, "option_refused", DENY, "the socket option could change where packets go")                                       \
-	X(UNIX_PEER, 34, "unix_peer", DENY, "the unix socket's peer cannot be shown to be of the same authority")                              \
-	X(FAMILY_REFUSED, 35, "family_refused", DENY, "the address family is past what the cordon can see")                                    \
-	X(PASSED_SOCKET, 36, "passed_socket", DENY, "the socket was handed in from outside")                                                   \
-	X(PACKET_MALFORMED, 48, "packet_malformed", DENY, "the packet is not plain IPv4 or IPv6 with TCP or UDP")                              \
-	X(PACKET_UNADMITTED, 49, "packet_unadmitted", DENY, "the connection was not admitted by this policy")                                  \
-	X(PACKET_DESTINATION, 50, "packet_destination", DENY, "the packet goes elsewhere than the connection that was admitted")               \
-	X(LOOPBACK_DEVICE, 51, "loopback_device", DENY, "the packet would reach the host itself")                                              \
-	X(INBOUND_UNSOLICITED, 52, "inbound_unsolicited", DENY, "nothing inside asked for this packet")                                        \
-	X(SERVER_NAME_UNREADABLE, 53, "server_name_unreadable", DENY, "the first bytes show no server name")                                   \
-	X(SERVER_NAME_MISMATCH, 54, "server_name_mismatch", DENY, "the server name is not a listed name with a grant for this address")        \
+#define NC_REASONS(X)                                                                                                                                \
+	X(LITERAL_LISTED, 1, "literal_listed", ALLOW, "the address, port and protocol are listed")                                                   \
+	X(GRANT_LIVE, 2, "grant_live", ALLOW, "the address holds a live grant of a listed name")                                                     \
+	X(MODE_UNRESTRICTED, 3, "mode_unrestricted", ALLOW, "the address is public and the mode is unrestricted")                                    \
+	X(LOOPBACK_OPEN, 4, "loopback_open", ALLOW, "loopback of the private network namespace is open")                                             \
+	X(RESOLVER, 5, "resolver", REDIRECT, "port 53 goes to the instance's resolver")                                                              \
+	X(PROTOCOL_REFUSED, 16, "protocol_refused", DENY, "only TCP and UDP sockets may reach the network")                                          \
+	X(SOCKET_UNLABELLED, 17, "socket_unlabelled", DENY, "the socket was not made inside the sealed cgroup")                                      \
+	X(GENERATION_STALE, 18, "generation_stale", DENY, "the socket belongs to an instance that has ended")                                        \
+	X(AUTHORITY_MISMATCH, 19, "authority_mismatch", DENY, "the task does not belong to the authority that the socket was made for")              \
+	X(MODE_NONE, 20, "mode_none", DENY, "the profile allows no network")                                                                         \
+	X(RESOLVER_ABSENT, 21, "resolver_absent", DENY, "port 53 leads only to the instance's resolver, and it is not there")                        \
+	X(HOST_FLOOR, 22, "host_floor", DENY, "the address is refused in every mode (metadata service, the host itself, or the operator's)")         \
+	X(ADDRESS_NOT_PUBLIC, 23, "address_not_public", DENY, "the address is not global unicast")                                                   \
+	X(DESTINATION_NOT_LISTED, 24, "destination_not_listed", DENY, "no listed destination has this address, port and protocol")                   \
+	X(PORT_ZERO, 25, "port_zero", DENY, "port 0 is not a destination")                                                                           \
+	X(INTERNAL_ERROR, 26, "internal_error", DENY, "a program could not decide, and what cannot be decided is refused")                           \
+	X(BIND_REFUSED, 32, "bind_refused", DENY, "a fixed local port is only for a private network namespace with open loopback")                   \
+	X(OPTION_REFUSED, 33, "option_refused", DENY, "the socket option could change where packets go")                                             \
+	X(UNIX_PEER, 34, "unix_peer", DENY, "the unix socket's peer cannot be shown to be of the same authority")                                    \
+	X(FAMILY_REFUSED, 35, "family_refused", DENY, "the address family is past what the cordon can see")                                          \
+	X(PASSED_SOCKET, 36, "passed_socket", DENY, "the socket was handed in from outside")                                                         \
+	X(PACKET_MALFORMED, 48, "packet_malformed", DENY, "the packet is not plain IPv4 or IPv6 with TCP or UDP")                                    \
+	X(PACKET_UNADMITTED, 49, "packet_unadmitted", DENY, "the connection was not admitted by this policy")                                        \
+	X(PACKET_DESTINATION, 50, "packet_destination", DENY, "the packet goes elsewhere than the connection that was admitted")                     \
+	X(LOOPBACK_DEVICE, 51, "loopback_device", DENY, "the packet would reach the host itself")                                                    \
+	X(INBOUND_UNSOLICITED, 52, "inbound_unsolicited", DENY, "nothing inside asked for this packet")                                              \
+	X(SERVER_NAME_UNREADABLE, 53, "server_name_unreadable", DENY, "the first bytes show no server name")                                         \
+	X(SERVER_NAME_MISMATCH, 54, "server_name_mismatch", DENY, "the server name is not a listed name with a grant for this address")              \
 	X(WIRE_QUIC, 55, "wire_quic", DENY, "the first bytes of QUIC cannot be read in the kernel")
 
 /* Which program spoke. The loader's table of programs (loader/hooks.c) is indexed by these. The name is the program's name in the object. */
-#define NC_HOOKS(X)                                                                                                                            \
-	X(SOCK_CREATE, 1, "sock_create")                                                                                                       \
-	X(CONNECT4, 2, "connect4")                                                                                                             \
-	X(CONNECT6, 3, "connect6")                                                                                                             \
-	X(SENDMSG4, 4, "sendmsg4")                                                                                                             \
-	X(SENDMSG6, 5, "sendmsg6")                                                                                                             \
-	X(BIND4, 6, "bind4")                                                                                                                   \
-	X(BIND6, 7, "bind6")                                                                                                                   \
-	X(SETSOCKOPT, 8, "setsockopt")                                                                                                         \
-	X(RECVMSG4, 9, "recvmsg4")                                                                                                             \
-	X(RECVMSG6, 10, "recvmsg6")                                                                                                            \
-	X(GETPEERNAME4, 11, "getpeername4")                                                                                                    \
-	X(GETPEERNAME6, 12, "getpeername6")                                                                                                    \
-	X(EGRESS, 13, "egress")                                                                                                                \
-	X(INGRESS, 14, "ingress")                                                                                                              \
-	X(CONNECT_UNIX, 15, "connect_unix")                                                                                                    \
-	X(SENDMSG_UNIX, 16, "sendmsg_unix")                                                                                                    \
-	X(GUARD_SOCK_CREATE, 17, "guard_sock_create")                                                                                          \
-	X(GUARD_CONNECT4, 18, "guard_connect4")                                                                                                \
-	X(GUARD_CONNECT6, 19, "guard_connect6")                                                                                                \
-	X(GUARD_SENDMSG4, 20, "guard_sendmsg4")                                                                                                \
-	X(GUARD_SENDMSG6, 21, "guard_sendmsg6")                                                                                                \
-	X(LSM_CREATE, 22, "lsm_create")                                                                                                        \
-	X(LSM_POST_CREATE, 23, "lsm_post_create")                                                                                              \
-	X(LSM_UNIX_STREAM, 24, "lsm_unix_stream")                                                                                              \
-	X(LSM_UNIX_SEND, 25, "lsm_unix_send")                                                                                                  \
+#define NC_HOOKS(X)                                                                                                                                  \
+	X(SOCK_CREATE, 1, "sock_create")                                                                                                             \
+	X(CONNECT4, 2, "connect4")                                                                                                                   \
+	X(CONNECT6, 3, "connect6")                                                                                                                   \
+	X(SENDMSG4, 4, "sendmsg4")                                                                                                                   \
+	X(SENDMSG6, 5, "sendmsg6")                                                                                                                   \
+	X(BIND4, 6, "bind4")                                                                                                                         \
+	X(BIND6, 7, "bind6")                                                                                                                         \
+	X(SETSOCKOPT, 8, "setsockopt")                                                                                                               \
+	X(RECVMSG4, 9, "recvmsg4")                                                                                                                   \
+	X(RECVMSG6, 10, "recvmsg6")                                                                                                                  \
+	X(GETPEERNAME4, 11, "getpeername4")                                                                                                          \
+	X(GETPEERNAME6, 12, "getpeername6")                                                                                                          \
+	X(EGRESS, 13, "egress")                                                                                                                      \
+	X(INGRESS, 14, "ingress")                                                                                                                    \
+	X(CONNECT_UNIX, 15, "connect_unix")                                                                                                          \
+	X(SENDMSG_UNIX, 16, "sendmsg_unix")                                                                                                          \
+	X(GUARD_SOCK_CREATE, 17, "guard_sock_create")                                                                                                \
+	X(GUARD_CONNECT4, 18, "guard_connect4")                                                                                                      \
+	X(GUARD_CONNECT6, 19, "guard_connect6")                                                                                                      \
+	X(GUARD_SENDMSG4, 20, "guard_sendmsg4")                                                                                                      \
+	X(GUARD_SENDMSG6, 21, "guard_sendmsg6")                                                                                                      \
+	X(LSM_CREATE, 22, "lsm_create")                                                                                                              \
+	X(LSM_POST_CREATE, 23, "lsm_post_create")                                                                                                    \
+	X(LSM_UNIX_STREAM, 24, "lsm_unix_stream")                                                                                                    \
+	X(LSM_UNIX_SEND, 25, "lsm_unix_send")                                                                                                        \
 	X(LSM_SENDMSG, 26, "lsm_sendmsg")
 
 #define NC_ENUM_MODE(symbol, value, ...) NC_MODE_##symbol = value,
@@ -147,28 +147,28 @@ struct nc_settings {
 
 /* ---- map `authorities`: array of slots, index = slot ----------------------------------------------------------------------------------- */
 
-#define NC_SLOT_LOOPBACK_OPEN 0x01u /* loopback of the private network namespace `netns_cookie` is open */
+#define NC_SLOT_LOOPBACK_OPEN 0x01u   /* loopback of the private network namespace `netns_cookie` is open */
 #define NC_SLOT_NON_PUBLIC_OPEN 0x02u /* mode unrestricted with non_public: everything but the host floor */
-#define NC_SLOT_UNIX_OPEN 0x04u /* the profile accepted that named unix sockets are not confined */
+#define NC_SLOT_UNIX_OPEN 0x04u	      /* the profile accepted that named unix sockets are not confined */
 
 /*
  * One authority of one instance. Instance i has the slots 2i (workload) and 2i+1 (plane). User space fills every other field first and stores
  * generation last: generation 0 means free, and then nothing else is looked at. A policy update stores `revision` once, an aligned word.
  */
 struct nc_slot {
-	__u64 generation;      /* the instance's identity: random, never used again; the same in both slots of an instance */
-	__u64 revision;        /* counts this authority's policies, from 1 */
-	__u64 cgroup_id;       /* the authority's own cgroup */
-	__u64 netns_cookie;    /* the network namespace that the instance was sealed in; 0 where the kernel gives none (before 5.14) */
-	__u32 cgroup_depth;    /* depth of cgroup_id */
-	__u32 ring;            /* index into `events` */
+	__u64 generation;	 /* the instance's identity: random, never used again; the same in both slots of an instance */
+	__u64 revision;		 /* counts this authority's policies, from 1 */
+	__u64 cgroup_id;	 /* the authority's own cgroup */
+	__u64 netns_cookie;	 /* the network namespace that the instance was sealed in; 0 where the kernel gives none (before 5.14) */
+	__u32 cgroup_depth;	 /* depth of cgroup_id */
+	__u32 ring;		 /* index into `events` */
 	__be16 resolver_port_be; /* the resolver listens on 127.0.0.1 and ::1, this port; 0: none */
-	__be16 canary_port_be; /* during the canary: this port on 127.0.0.1 and ::1 is on the floor; 0 afterwards */
-	__u8 mode;             /* enum nc_mode */
-	__u8 authority;        /* enum nc_authority */
-	__u8 flags;            /* NC_SLOT_* */
+	__be16 canary_port_be;	 /* during the canary: this port on 127.0.0.1 and ::1 is on the floor; 0 afterwards */
+	__u8 mode;		 /* enum nc_mode */
+	__u8 authority;		 /* enum nc_authority */
+	__u8 flags;		 /* NC_SLOT_* */
 	__u8 reserved[17];
-	__u64 closed_ns;       /* user space only: when the slot was last closed; it rests before it is opened again */
+	__u64 closed_ns; /* user space only: when the slot was last closed; it rests before it is opened again */
 	__u64 reserved_words[7];
 };
 
@@ -182,7 +182,7 @@ struct nc_resolver_mark {
 /* ---- map `host_floor`: hash, union nc_address -> __u32 ----------------------------------------------------------------------------------- */
 
 #define NC_FLOOR_METADATA 1 /* a cloud's metadata service */
-#define NC_FLOOR_HOST 2     /* an address of this host; a plane literal marked non-public may name it */
+#define NC_FLOOR_HOST 2	    /* an address of this host; a plane literal marked non-public may name it */
 #define NC_FLOOR_OPERATOR 3 /* the operator's addition */
 
 /* ---- maps `workload_policy` and `plane_policy` ------------------------------------------------------------------------------------------ */
@@ -218,7 +218,7 @@ struct nc_policy_entry {
 /* ---- map `grants` ------------------------------------------------------------------------------------------------------------------------ */
 
 #define NC_GRANT_WITNESS 1 /* {generation, address, port, protocol}: name_id of the key is 0, the value names one live owner */
-#define NC_GRANT_NAME 2    /* {generation, address, name_id}: port and protocol are 0 */
+#define NC_GRANT_NAME 2	   /* {generation, address, name_id}: port and protocol are 0 */
 
 struct nc_grant_key {
 	__u64 generation;
@@ -237,9 +237,9 @@ struct nc_grant_value {
 
 /* ---- map `labels`: socket storage -------------------------------------------------------------------------------------------------------- */
 
-#define NC_LABEL_ADMITTED 0x01u /* admitted, port, protocol and name_id hold an admission */
-#define NC_LABEL_RESOLVER 0x02u /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
-#define NC_LABEL_WIRE_OPEN 0x04u /* the name on the wire has been accepted */
+#define NC_LABEL_ADMITTED 0x01u	  /* admitted, port, protocol and name_id hold an admission */
+#define NC_LABEL_RESOLVER 0x02u	  /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
+#define NC_LABEL_WIRE_OPEN 0x04u  /* the name on the wire has been accepted */
 #define NC_LABEL_HOME_NETNS 0x08u /* the socket was made in the network namespace that the instance was sealed in */
 
 struct nc_label {
@@ -250,7 +250,7 @@ struct nc_label {
 	__u32 name_id; /* 0: admitted as a literal */
 	__be16 admitted_port_be;
 	__u8 admitted_protocol;
-	__u8 flags; /* NC_LABEL_* */
+	__u8 flags;	    /* NC_LABEL_* */
 	__u32 policy_flags; /* of the policy entry that admitted */
 	__u32 first_seq;    /* TCP: host order sequence number of the first payload byte; valid with NC_LABEL_WIRE_OPEN */
 	__u32 first_length; /* its length in bytes, until the peer has acknowledged it; then 0 */
@@ -311,7 +311,7 @@ struct nc_event {
 	__u32 pid_ns; /* the same in the task's own pid namespace; 0: the kernel did not tell */
 	__u32 uid;
 	__u32 name_id;
-	__u32 detail; /* setsockopt: level << 16 | option; sock_create: family << 16 | type; else 0 */
+	__u32 detail;  /* setsockopt: level << 16 | option; sock_create: family << 16 | type; else 0 */
 	char comm[16]; /* the workload chooses it: text made safe before it is shown */
 };
 

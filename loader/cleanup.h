@@ -45,11 +45,11 @@ static inline int nc_take_fd(int *fd)
 }
 
 #define NC_TAKE_FD(fd) nc_take_fd(&(fd))
-#define NC_TAKE_PTR(pointer)                                                                                                                   \
-	({                                                                                                                                     \
-		__typeof__(pointer) taken_ = (pointer);                                                                                        \
-		(pointer) = NULL;                                                                                                              \
-		taken_;                                                                                                                        \
+#define NC_TAKE_PTR(pointer)                                                                                                                         \
+	({                                                                                                                                           \
+		__typeof__(pointer) taken_ = (pointer);                                                                                              \
+		(pointer) = NULL;                                                                                                                    \
+		taken_;                                                                                                                              \
 	})
 
 #endif

@@ -141,7 +141,8 @@ static bool lists(const struct name_ports *name, const struct nc_grant_port *por
 }
 
 /* The owner of {address, port, protocol} that lives longest, other than `except` (0: none). NULL: nobody. */
-static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port, uint32_t except)
+static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port,
+					 uint32_t except)
 {
 	const struct grant *best = NULL;
 

@@ -200,7 +200,6 @@ void nc_wait_for_programs(void); /* until every program that runs now has ended 
 /* grants.c */
 void nc_grant_book_free(struct nc_grant_book *book);
 
-
 /* settings.c */
 int nc_settings_write(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
 bool nc_settings_differ(struct nc_host *host, const struct nc_host_options *options);
@@ -213,6 +212,8 @@ int nc_host_end_all(struct nc_host *host, struct nc_error *reterr);
 int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
 
 /* netns.c */
+/* A network namespace with one orphaned TCP socket in it that cannot get rid of its data; it ends with the namespace, when both are closed. */
+int nc_netns_orphan(int *ret_netns_fd, int *ret_peer_fd, struct nc_error *reterr);
 int nc_netns_socket(int netns_fd, int family, int type, int protocol, int *ret_fd, struct nc_error *reterr);
 
 #endif

@@ -29,22 +29,23 @@
 struct nc_host; /* an open host: descriptors of the pinned maps, mapped slots and counters */
 
 struct nc_host_options {
-	const char *root;        /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
-	const char *runtime;     /* folder for locks and instance state; NULL: /run/netcordon */
-	const char *bpffs;       /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
-	const char *manifest;    /* hex digest that names the build, part of the pin folder's name; never NULL */
-	uint32_t instances;      /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
+	const char *root;     /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
+	const char *runtime;  /* folder for locks and instance state; NULL: /run/netcordon */
+	const char *bpffs;    /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
+	const char *manifest; /* hex digest that names the build, part of the pin folder's name; never NULL */
+	uint32_t instances;   /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
 	uint32_t rings;
 	uint32_t ring_bytes;
 	uint32_t policy_entries;
 	uint32_t grant_entries;
 	uint32_t seen_entries;
 	const char *const *foreign_allowed; /* names of foreign programs that may be in force; NULL-terminated, or NULL */
-	const union nc_address *floor;      /* operator's additions to the host floor */
+	const union nc_address *floor;	    /* operator's additions to the host floor */
 	size_t floor_count;
 	const struct nc_nat64_prefix *nat64;
 	size_t nat64_count;
-	const void *object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
+	const void
+		*object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
 	size_t object_size;
 	uint64_t checks_off;
 };
@@ -62,9 +63,9 @@ int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
 /* One program as found in force on a cgroup by asking the kernel. */
 struct nc_effective {
-	char hook[24];       /* the attach type in NC_HOOKS' words; "guard_…" for the guard */
+	char hook[24]; /* the attach type in NC_HOOKS' words; "guard_…" for the guard */
 	char name[NC_PROGRAM_NAME_MAX];
-	uint32_t id;         /* kernel's program id */
+	uint32_t id; /* kernel's program id */
 	bool ours;
 	uint8_t tag[8];
 };
@@ -83,12 +84,12 @@ void nc_effective_free(struct nc_effective_list *list);
 int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
 
 struct nc_host_facts {
-	char root[NC_PATH_MAX];  /* cgroup that counts as root */
+	char root[NC_PATH_MAX];	 /* cgroup that counts as root */
 	char slice[NC_PATH_MAX]; /* the revision's own slice below it */
 	char pins[NC_PATH_MAX];
 	uint32_t instances_max, instances_used, rings_max, rings_used;
 	uint64_t policy_entries, grant_entries, seen_entries; /* present now, counted by walking */
-	uint32_t links;                                       /* pinned links found */
+	uint32_t links;					      /* pinned links found */
 };
 /* The BPF object as embedded in this binary; lives as long as the program. */
 void nc_host_object(const void **ret_bytes, size_t *ret_size);
@@ -111,7 +112,7 @@ struct nc_closure {
 /* What the answer is drawn from when the caller has asked the kernel already (a launch has). */
 struct nc_closure_facts {
 	const struct nc_effective_list *effective; /* what nc_host_verify found in force */
-	bool true_root;                            /* the guard stands at the hierarchy's own root */
+	bool true_root;				   /* the guard stands at the hierarchy's own root */
 	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
 			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
 	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
@@ -135,8 +136,8 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
  * revision 0. The digest in evidence is over this. */
 struct nc_image {
 	uint8_t authority; /* enum nc_authority */
-	uint8_t mode;      /* enum nc_mode */
-	uint8_t flags;     /* NC_SLOT_* */
+	uint8_t mode;	   /* enum nc_mode */
+	uint8_t flags;	   /* NC_SLOT_* */
 	struct nc_policy_entry *entries;
 	size_t count;
 };
@@ -156,7 +157,7 @@ int nc_claim_make_cgroups(struct nc_claim *claim, struct nc_error *reterr);
 /* Takes an existing cgroup as the workload authority's instead (attach, OCI), attaching the slice's programs there; the plane's is made as above.
  * CGROUP_INVALID unless it is an empty-or-not cgroup below root, not the root itself, not below or above another sealed one. */
 int nc_claim_take_cgroup(struct nc_claim *claim, const char *path, struct nc_error *reterr);
-int nc_claim_cgroup_fd(const struct nc_claim *claim, enum nc_authority authority);          /* O_DIRECTORY, owned by the claim, close-on-exec */
+int nc_claim_cgroup_fd(const struct nc_claim *claim, enum nc_authority authority);	     /* O_DIRECTORY, owned by the claim, close-on-exec */
 const char *nc_claim_cgroup_path(const struct nc_claim *claim, enum nc_authority authority); /* in the file system */
 
 struct nc_seal {
@@ -166,7 +167,8 @@ struct nc_seal {
 /* Writes every entry, reads all back, compares byte for byte (SEAL_MISMATCH), then opens the slot. On failure nothing of it is left. */
 int nc_claim_seal(struct nc_claim *claim, enum nc_authority authority, const struct nc_seal *seal, struct nc_error *reterr);
 /* A new revision of a sealed authority: write, read back, one store of the revision, then the old entries go. */
-int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision, struct nc_error *reterr);
+int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision,
+		    struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
 /* Network-order port of the instance's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. */
@@ -223,9 +225,9 @@ struct nc_instance_row {
 	char cgroup[NC_PATH_MAX]; /* the workload's */
 	uint64_t generation;
 	uint32_t index;
-	bool owner_lives;         /* somebody holds the lock */
+	bool owner_lives; /* somebody holds the lock */
 	bool populated;
-	bool kept;                /* abandoned on purpose */
+	bool kept; /* abandoned on purpose */
 	uint8_t mode;
 	uint64_t intended[2], present[2]; /* policy entries meant and found: workload, plane */
 	struct nc_counters counters[2];
@@ -244,7 +246,8 @@ struct nc_events;
 int nc_events_open(int ring_fd, struct nc_events **ret_events, struct nc_error *reterr);
 int nc_events_poll_fd(const struct nc_events *events); /* becomes readable when there is something */
 /* Hands every record of `generation` that is there now to `each`, skips others; never waits. A record of another version or size is EPROTO. */
-int nc_events_drain(struct nc_events *events, uint64_t generation, int (*each)(void *context, const struct nc_event *event), void *context, struct nc_error *reterr);
+int nc_events_drain(struct nc_events *events, uint64_t generation, int (*each)(void *context, const struct nc_event *event), void *context,
+		    struct nc_error *reterr);
 void nc_events_close(struct nc_events *events);
 
 /* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 #include "netcordon_abi.h"
 
 /* What stands where. The edge is for whatever a provider runs on behalf of a workload (a proxy): it reaches everything. */
-#define NC_SITES(X)                                                                                                                                 \
+#define NC_SITES(X)                                                                                                                                  \
 	X(CORE, "core")                                                                                                                              \
 	X(WORKLOAD, "workload")                                                                                                                      \
 	X(EDGE, "edge")                                                                                                                              \

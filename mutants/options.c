@@ -21,8 +21,7 @@ static const struct {
 
 static const char *const in_user_space[] = {
 #define LAUNCH_CHECK_WORD(word, meaning) word,
-	NC_LAUNCH_CHECKS(LAUNCH_CHECK_WORD)
-};
+	NC_LAUNCH_CHECKS(LAUNCH_CHECK_WORD)};
 
 static bool is_word(const char *word, const char *words, size_t length)
 {

@@ -63,8 +63,8 @@ struct nc_child_plan {
 	int credentials_fd; /* the plane's; -1: none */
 	const char *cwd;
 	mode_t umask;
-	char *const *argv;             /* not in the memory of the caller's own arguments, which init wipes */
-	char *arguments;               /* the caller's own, as /proc/PID/cmdline shows them: anybody may read that of any process */
+	char *const *argv; /* not in the memory of the caller's own arguments, which init wipes */
+	char *arguments;   /* the caller's own, as /proc/PID/cmdline shows them: anybody may read that of any process */
 	size_t arguments_length;
 	char *const *env;	       /* the whole environment, before env_fd */
 	char *const *credential_names; /* of the plane; NULL-terminated, or NULL */

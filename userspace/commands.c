@@ -183,7 +183,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "conform",
 	 .arguments = "",
 	 .summary = "run the conformance matrix against a provider",
-	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly the "
+	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly "
+		 "the "
 		 "check under test switched off. Exits 0 when all five facts are established, 1 when not. What it writes with --bundle is unsigned "
 		 "and certifies nothing until a release authority signs it.",
 	 .options = nc_conform_options_table,
@@ -214,7 +215,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "admit",
 	 .arguments = "",
 	 .summary = "would this profile be admitted on this provider",
-	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything else. "
+	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything "
+		 "else. "
 		 "No option supplies keys to a grade.",
 	 .options = nc_admit_options,
 	 .function = nc_command_admit},

@@ -27,7 +27,7 @@
 	X(version, "the file's version: 1; required")                                                                                                \
 	X(root, "cgroup that counts as root; default: where cgroup2 is mounted")                                                                     \
 	X(key, "file of the secret key that signs evidence; default: " NC_KEY_PATH)                                                                  \
-	X(attester, "the name that stands in signatures beside the key's id; default: local")                                                       \
+	X(attester, "the name that stands in signatures beside the key's id; default: local")                                                        \
 	X(evidence, "folder that gets one folder for each instance; default: " NC_EVIDENCE_FOLDER)                                                   \
 	X(profiles, "folder in which a profile without a slash in its name is looked up, as NAME.json; default: " NC_PROFILE_FOLDER)                 \
 	X(floor, "addresses refused in every mode, beside those built in")                                                                           \

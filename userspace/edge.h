@@ -37,7 +37,7 @@ enum nc_edge_kind {
 
 struct nc_edge_grant {
 	uint32_t name_id;
-	uint32_t lifetime; /* seconds */
+	uint32_t lifetime;			       /* seconds */
 	union nc_address addresses[NC_EDGE_GRANT_MAX]; /* `count` of them are sent */
 };
 

@@ -28,7 +28,7 @@ struct edge {
 	uint64_t generation;
 	struct nc_edge_message batch;
 	struct nc_resolver *resolver; /* NULL: the policy lists no name */
-	bool flush_due;               /* asked for while a grant was waited for */
+	bool flush_due;		      /* asked for while a grant was waited for */
 	bool supervisor_gone;
 	struct nc_edge_told told;
 };

@@ -210,8 +210,8 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 	if (!name->name.length)
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPROTO, "the edge spoke of an empty name");
 	nc_dns_name_to_text(&name->name, text, sizeof(text));
-	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", "workload", "reason", happening(name->what), "name", text, "type",
-			   (int)(name->type & 0xffff));
+	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", "workload", "reason", happening(name->what), "name", text,
+			   "type", (int)(name->type & 0xffff));
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	if (name->has_address)

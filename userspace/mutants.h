@@ -13,7 +13,7 @@
 #define NC_LAUNCH_CHECKS(X)                                                                                                                          \
 	X("canary", "a launch does not go on unless the canary saw its refusals")                                                                    \
 	X("resolver_filter", "the resolver leaves out addresses that are not public")                                                                \
-	X("resolver_cache", "an answer is kept for its lifetime, at least half a minute")                                                      \
+	X("resolver_cache", "an answer is kept for its lifetime, at least half a minute")                                                            \
 	X("grant_filter", "whoever installs a grant looks at its address once more")                                                                 \
 	X("ring_filter", "io_uring is refused where no hook sees the sockets that a ring makes")                                                     \
 	X("edge_credential", "netcordon's own environment holds no plane credential")

@@ -14,8 +14,8 @@
 struct nc_names {
 	struct nc_resolver_name *wire; /* sorted by name, for the resolver */
 	size_t count;
-	uint32_t first_id;            /* ids are first_id .. first_id + count - 1, in the order of the policy's list */
-	uint32_t *port_start;         /* index into ports, by id; one more at the end */
+	uint32_t first_id;    /* ids are first_id .. first_id + count - 1, in the order of the policy's list */
+	uint32_t *port_start; /* index into ports, by id; one more at the end */
 	struct nc_grant_port *ports;
 };
 

@@ -25,7 +25,13 @@
 #define LOW 0xffffffffu
 
 enum when { ALWAYS, WITHOUT_UNIX, WITHOUT_RINGS };
-enum match { ANY, EQUAL, ABOVE, EQUAL_AND_PROTOCOL }; /* of argument `argument` with `value`; the last: and argument 2 is not 0 */
+enum match {
+	ANY,
+	EQUAL,
+	ABOVE,
+	EQUAL_AND_PROTOCOL,
+	KIND
+}; /* of argument `argument` with `value`; EQUAL_AND_PROTOCOL: and argument 2 is not 0; KIND: its low four bits */
 
 struct rule {
 	const char *call;
@@ -74,6 +80,7 @@ static const struct rule rules[] = {
 	FAMILY(14),
 	FAMILY(15),
 	{"socketpair", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_UNIX, "a pair is a unix pair"},
+	{"socketpair", EAFNOSUPPORT, WITHOUT_UNIX, KIND, 1, SOCK_DGRAM, "an end of a datagram pair may send to any name"},
 };
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
@@ -108,6 +115,8 @@ static int add_rule(scmp_filter_ctx filter, const struct rule *rule)
 		return -ENOSYS;
 	if (rule->match == EQUAL || rule->match == EQUAL_AND_PROTOCOL)
 		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, LOW, rule->value);
+	if (rule->match == KIND) /* SOCK_TYPE_MASK of linux/net.h: the bits above are flags */
+		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, 0xf, rule->value);
 	if (rule->match == ABOVE)
 		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_GT, rule->value);
 	if (rule->match == EQUAL_AND_PROTOCOL)

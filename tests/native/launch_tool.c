@@ -77,7 +77,7 @@ static int try_calls(void)
 	struct {
 		void *base;
 		size_t length;
-	} part = { &byte, 1 };
+	} part = {&byte, 1};
 
 	say("ptrace", syscall(SYS_ptrace, PTRACE_ATTACH, 1, 0, 0));
 	say("process_vm_readv", syscall(SYS_process_vm_readv, 1, &part, 1ul, &part, 1ul, 0ul));
@@ -87,7 +87,7 @@ static int try_calls(void)
 	say("io_uring_setup", syscall(SYS_io_uring_setup, 1, NULL));
 	say("netlink_route", socket(AF_NETLINK, SOCK_RAW, 0));
 	say("netlink_audit", socket(AF_NETLINK, SOCK_RAW, 9));
-	say("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){ 0 }));
+	say("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){0}));
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int run_denied(unsigned call, unsigned error, char **command)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
 
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
 		return 99;
@@ -125,7 +125,7 @@ static int run_denied(unsigned call, unsigned error, char **command)
 
 static int connected_to(const char *address)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(443) };
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(443)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	return inet_pton(AF_INET, address, &to.sin_addr) == 1 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? fd : -1;
@@ -133,7 +133,7 @@ static int connected_to(const char *address)
 
 static int named_unix(void)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0nctest-named" };
+	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0nctest-named"};
 	int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
 	socklen_t length = offsetof(struct sockaddr_un, sun_path) + 13;
 
@@ -143,14 +143,14 @@ static int named_unix(void)
 
 static int bpf_map(void)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 
 	return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
 }
 
 static int tun(void)
 {
-	struct ifreq request = { .ifr_flags = IFF_TUN };
+	struct ifreq request = {.ifr_flags = IFF_TUN};
 	int fd = open("/dev/net/tun", O_RDWR);
 
 	return fd < 0 || ioctl(fd, TUNSETIFF, &request) < 0 ? -1 : fd;
@@ -197,7 +197,7 @@ static int poller(void)
 
 static int ring(void)
 {
-	unsigned char parameters[120] = { 0 };
+	unsigned char parameters[120] = {0};
 
 	return (int)syscall(SYS_io_uring_setup, 1, parameters);
 }
@@ -213,26 +213,26 @@ static const struct {
 	const char *path;
 	int flags;
 } kinds[] = {
-	{ "directory", NULL, "/", O_RDONLY | O_DIRECTORY },
-	{ "path", NULL, "/etc/passwd", O_PATH },
-	{ "netns", NULL, "/proc/self/ns/net", O_RDONLY },
-	{ "proc", NULL, "/proc/self/mem", O_RDONLY },
-	{ "sysfs", NULL, "/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY },
-	{ "memory-device", NULL, "/dev/mem", O_RDONLY },
-	{ "null", NULL, "/dev/null", O_RDWR },
-	{ "file", NULL, "/etc/passwd", O_RDONLY },
-	{ "memfd", memory, NULL, 0 },
-	{ "tun", tun, NULL, 0 },
-	{ "map", bpf_map, NULL, 0 },
-	{ "udp", udp, NULL, 0 },
-	{ "listener", listener, NULL, 0 },
-	{ "netlink", netlink, NULL, 0 },
-	{ "named-unix", named_unix, NULL, 0 },
-	{ "datagram-pair", datagram_pair, NULL, 0 },
-	{ "eventfd", event, NULL, 0 },
-	{ "epoll", poller, NULL, 0 },
-	{ "ring", ring, NULL, 0 },
-	{ "pidfd", process, NULL, 0 },
+	{"directory", NULL, "/", O_RDONLY | O_DIRECTORY},
+	{"path", NULL, "/etc/passwd", O_PATH},
+	{"netns", NULL, "/proc/self/ns/net", O_RDONLY},
+	{"proc", NULL, "/proc/self/mem", O_RDONLY},
+	{"sysfs", NULL, "/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY},
+	{"memory-device", NULL, "/dev/mem", O_RDONLY},
+	{"null", NULL, "/dev/null", O_RDWR},
+	{"file", NULL, "/etc/passwd", O_RDONLY},
+	{"memfd", memory, NULL, 0},
+	{"tun", tun, NULL, 0},
+	{"map", bpf_map, NULL, 0},
+	{"udp", udp, NULL, 0},
+	{"listener", listener, NULL, 0},
+	{"netlink", netlink, NULL, 0},
+	{"named-unix", named_unix, NULL, 0},
+	{"datagram-pair", datagram_pair, NULL, 0},
+	{"eventfd", event, NULL, 0},
+	{"epoll", poller, NULL, 0},
+	{"ring", ring, NULL, 0},
+	{"pidfd", process, NULL, 0},
 };
 
 static int make(const char *kind)
