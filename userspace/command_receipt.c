@@ -66,6 +66,7 @@ int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *r
 	const char *folder = invocation->arguments[0];
 	struct nc_secret_key *key = NULL;
 	struct nc_receipt receipt;
+	struct nc_digest digest;
 	NC_CLOSE int fd = -1;
 	int r;
 
@@ -84,7 +85,7 @@ int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *r
 	if (!r) {
 		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = fd < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open %s", folder)
-			   : nc_statement_write(fd, NC_RECEIPT_NAME, NC_DOMAIN_CONFORMANCE, receipt.document, key, attester, NULL, reterr);
+			   : nc_statement_write(fd, NC_RECEIPT_NAME, NC_DOMAIN_CONFORMANCE, receipt.document, key, attester, &digest, reterr);
 	}
 	nc_key_free(key);
 	if (!r)
@@ -182,6 +183,7 @@ static int check_bound(const struct nc_invocation *invocation, const json_t *eff
 	const char *path = nc_option(invocation, NC_OPTION_MATERIALIZATION), *key_path = nc_option(invocation, NC_OPTION_PUBLIC_KEY);
 	NC_JSON json_t *statement = NULL;
 	struct nc_public_key key;
+	struct nc_digest digest;
 	NC_CLOSE int folder = -1;
 	char name[256];
 	int r;
@@ -194,7 +196,7 @@ static int check_bound(const struct nc_invocation *invocation, const json_t *eff
 	if (!r)
 		r = open_beside(path, &folder, name, reterr);
 	if (!r) {
-		r = nc_statement_read(folder, name, NC_DOMAIN_MATERIALIZATION, &key, &statement, NULL, reterr);
+		r = nc_statement_read(folder, name, NC_DOMAIN_MATERIALIZATION, &key, &statement, &digest, reterr);
 		if (r < 0)
 			reterr->code = NC_E_MATERIALIZATION_INVALID;
 	}
