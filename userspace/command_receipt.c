@@ -159,7 +159,7 @@ int nc_command_receipt_verify(struct nc_invocation *invocation, struct nc_error 
 static int read_capability(const char *path, struct nc_capability *ret_capability, struct nc_error *reterr)
 {
 	static const char *const own[] = {
-#define OWN_WORD(symbol, word, name) [NC_PROVIDER_##symbol] = word,
+#define OWN_WORD(symbol, word, name) [NC_OWN_##symbol] = word,
 		NC_PROVIDERS(OWN_WORD)};
 	NC_FREE char *text = NULL;
 	size_t length;
@@ -167,11 +167,11 @@ static int read_capability(const char *path, struct nc_capability *ret_capabilit
 
 	if (!path)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "admit: --capability is missing");
-	for (size_t i = 0; i < NC_PROVIDER_COUNT; i++) {
+	for (size_t i = 0; i < NC_OWN_COUNT; i++) {
 		if (strcmp(own[i], path))
 			continue;
-		nc_capability_own((enum nc_provider)i, ret_capability);
-		ret_capability->document = nc_capability_own_document((enum nc_provider)i);
+		nc_capability_own((enum nc_own_provider)i, ret_capability);
+		ret_capability->document = nc_capability_own_document((enum nc_own_provider)i);
 		return 0;
 	}
 	r = read_document(path, NC_E_CAPABILITY_INVALID, &text, &length, reterr);

@@ -60,7 +60,7 @@ int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr)
 	struct nc_capability own;
 	int r;
 
-	nc_capability_own(NC_PROVIDER_RUN, &own);
+	nc_capability_own(NC_OWN_RUN, &own);
 	r = nc_admit(profile, &own, NULL, reterr);
 	if (r == 0)
 		return 0;
