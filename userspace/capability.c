@@ -10,7 +10,7 @@
 #include "revision.h"
 
 static const char *const provider_names[] = {
-#define PROVIDER_NAME(symbol, word, name) [NC_PROVIDER_##symbol] = name,
+#define PROVIDER_NAME(symbol, word, name) [NC_OWN_##symbol] = name,
 	NC_PROVIDERS(PROVIDER_NAME)};
 
 bool nc_provider_valid(const char *provider)
@@ -102,20 +102,20 @@ void nc_capability_free(struct nc_capability *capability)
  * What each of netcordon's providers does itself, axis by axis (axes.h). `attach` and the hook seal a cgroup that somebody else made: they are
  * the authority for the network and for nothing else.
  */
-static bool runner_enforces(enum nc_provider provider, const char *axis)
+static bool runner_enforces(enum nc_own_provider provider, const char *axis)
 {
 	static const char *const by_run[] = {"process_isolation", "user_identity", "resource_limits", "syscall_policy", "credential_custody"};
 
 	if (!strcmp(axis, "network_policy"))
 		return true;
-	for (size_t i = 0; provider == NC_PROVIDER_RUN && i < sizeof(by_run) / sizeof(*by_run); i++) {
+	for (size_t i = 0; provider == NC_OWN_RUN && i < sizeof(by_run) / sizeof(*by_run); i++) {
 		if (!strcmp(axis, by_run[i]))
 			return true;
 	}
 	return false;
 }
 
-void nc_capability_own(enum nc_provider provider, struct nc_capability *ret_capability)
+void nc_capability_own(enum nc_own_provider provider, struct nc_capability *ret_capability)
 {
 	struct nc_capability own = {.egress_certification = NC_GRADE_ADVISORY_FILTER};
 
@@ -129,7 +129,7 @@ void nc_capability_own(enum nc_provider provider, struct nc_capability *ret_capa
 #define OWN_WORDS(own) json_array()
 #define OWN_FLAG(own) json_false()
 
-json_t *nc_capability_own_document(enum nc_provider provider)
+json_t *nc_capability_own_document(enum nc_own_provider provider)
 {
 	struct nc_capability own;
 	json_t *enforcement = json_object();

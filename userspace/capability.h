@@ -22,8 +22,8 @@
 	X(RUN, "run", "netcordon:run-provider")                                                                                                      \
 	X(ATTACH, "attach", "netcordon:attach-provider")                                                                                             \
 	X(OCI, "oci-hook", "netcordon:oci-provider")
-#define NC_ENUM_PROVIDER(symbol, ...) NC_PROVIDER_##symbol,
-enum nc_provider { NC_PROVIDERS(NC_ENUM_PROVIDER) NC_PROVIDER_COUNT };
+#define NC_ENUM_PROVIDER(symbol, ...) NC_OWN_##symbol,
+enum nc_own_provider { NC_PROVIDERS(NC_ENUM_PROVIDER) NC_OWN_COUNT };
 
 struct nc_capability {
 	char provider[NC_PROVIDER_MAX];		 /* "netcordon:run-provider" */
@@ -42,8 +42,8 @@ int nc_capability_parse(const char *text, size_t length, struct nc_capability *r
 void nc_capability_free(struct nc_capability *capability);
 
 /* This build's own capability: compiled in, so that a launch reads no file for it. The revision is "dev" unless the build was recorded. */
-void nc_capability_own(enum nc_provider provider, struct nc_capability *ret_capability);
+void nc_capability_own(enum nc_own_provider provider, struct nc_capability *ret_capability);
 /* The same as a document, as it is installed. The caller owns the result; NULL without memory. */
-json_t *nc_capability_own_document(enum nc_provider provider);
+json_t *nc_capability_own_document(enum nc_own_provider provider);
 
 #endif

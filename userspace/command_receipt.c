@@ -66,6 +66,7 @@ int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *r
 	const char *folder = invocation->arguments[0];
 	struct nc_secret_key *key = NULL;
 	struct nc_receipt receipt;
+	struct nc_digest digest;
 	NC_CLOSE int fd = -1;
 	int r;
 
@@ -84,7 +85,7 @@ int nc_command_receipt_sign(struct nc_invocation *invocation, struct nc_error *r
 	if (!r) {
 		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = fd < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open %s", folder)
-			   : nc_statement_write(fd, NC_RECEIPT_NAME, NC_DOMAIN_CONFORMANCE, receipt.document, key, attester, NULL, reterr);
+			   : nc_statement_write(fd, NC_RECEIPT_NAME, NC_DOMAIN_CONFORMANCE, receipt.document, key, attester, &digest, reterr);
 	}
 	nc_key_free(key);
 	if (!r)
@@ -158,7 +159,7 @@ int nc_command_receipt_verify(struct nc_invocation *invocation, struct nc_error 
 static int read_capability(const char *path, struct nc_capability *ret_capability, struct nc_error *reterr)
 {
 	static const char *const own[] = {
-#define OWN_WORD(symbol, word, name) [NC_PROVIDER_##symbol] = word,
+#define OWN_WORD(symbol, word, name) [NC_OWN_##symbol] = word,
 		NC_PROVIDERS(OWN_WORD)};
 	NC_FREE char *text = NULL;
 	size_t length;
@@ -166,11 +167,11 @@ static int read_capability(const char *path, struct nc_capability *ret_capabilit
 
 	if (!path)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "admit: --capability is missing");
-	for (size_t i = 0; i < NC_PROVIDER_COUNT; i++) {
+	for (size_t i = 0; i < NC_OWN_COUNT; i++) {
 		if (strcmp(own[i], path))
 			continue;
-		nc_capability_own((enum nc_provider)i, ret_capability);
-		ret_capability->document = nc_capability_own_document((enum nc_provider)i);
+		nc_capability_own((enum nc_own_provider)i, ret_capability);
+		ret_capability->document = nc_capability_own_document((enum nc_own_provider)i);
 		return 0;
 	}
 	r = read_document(path, NC_E_CAPABILITY_INVALID, &text, &length, reterr);
@@ -182,6 +183,7 @@ static int check_bound(const struct nc_invocation *invocation, const json_t *eff
 	const char *path = nc_option(invocation, NC_OPTION_MATERIALIZATION), *key_path = nc_option(invocation, NC_OPTION_PUBLIC_KEY);
 	NC_JSON json_t *statement = NULL;
 	struct nc_public_key key;
+	struct nc_digest digest;
 	NC_CLOSE int folder = -1;
 	char name[256];
 	int r;
@@ -194,7 +196,7 @@ static int check_bound(const struct nc_invocation *invocation, const json_t *eff
 	if (!r)
 		r = open_beside(path, &folder, name, reterr);
 	if (!r) {
-		r = nc_statement_read(folder, name, NC_DOMAIN_MATERIALIZATION, &key, &statement, NULL, reterr);
+		r = nc_statement_read(folder, name, NC_DOMAIN_MATERIALIZATION, &key, &statement, &digest, reterr);
 		if (r < 0)
 			reterr->code = NC_E_MATERIALIZATION_INVALID;
 	}

@@ -155,7 +155,6 @@ const struct nc_case nc_cases[] = {
 		     "guard_routes", 0, "a name server of the workload's own choice, with nothing but the redirect in the way"),
 	DENY("tcp", "tcp_connect", TCP, "tcp %t %p", "listed", "TCP, proxy variables ignored"),
 	DENY("fork", "tcp_connect", TCP, "fork-tcp %t %p", "listed", "from a child that is forked at once"),
-	DENY("pointer", "tcp_connect", TCP, "high-pointer %t %p", "listed", "an address beyond the low 4 GiB"),
 	DENY4("mapped.tcp", "tcp_mapped", TCP, "mapped-tcp %t %p", "listed", "the mapped spelling"),
 	DENY("tfo.sendto", "tcp_fast_open", TCP, "tfo-sendto %t %p", "listed", "TCP Fast Open by sendto"),
 	DENY("tfo.connect", "tcp_fast_open", TCP, "tfo-connect %t %p", "listed", "TCP Fast Open by connect and write"),

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "admission.h"
 #include "cleanup.h"
 #include "json.h"
 #include "launch_state.h"
@@ -53,13 +54,16 @@ static void unblock_signals(struct nc_launch *launch)
 	launch->mask_saved = false;
 }
 
-/* The grade that this provider's capability advertises is advisory_filter; more is refused, for every profile, until a reviewed key says otherwise. */
+/* The rules of admission.h for this program's own capability. Its grade is the same whichever way it enforces, and it has no receipt. */
 int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr)
 {
-	if (profile->mode != NC_MODE_ALLOWLIST || profile->required <= NC_GRADE_ADVISORY_FILTER)
+	struct nc_capability own;
+	int r;
+
+	nc_capability_own(NC_OWN_RUN, &own);
+	r = nc_admit(profile, &own, NULL, reterr);
+	if (r == 0)
 		return 0;
-	nc_error_set(reterr, NC_E_EGRESS_CERTIFICATION_UNMET, -EACCES,
-		     "the profile requires security_boundary, and this provider advertises advisory_filter");
 	snprintf(reterr->pointer, sizeof(reterr->pointer), "/network/required_egress_certification");
 	return nc_error_hint(reterr, "see `netcordon admit`");
 }

@@ -208,6 +208,7 @@ int nc_receipt_open(int folder_fd, const char *name, const struct nc_attester_se
 	NC_JSON json_t *document = NULL;
 	struct nc_receipt receipt;
 	const struct nc_attester *row;
+	struct nc_digest digest;
 	int r = read_signer(folder_fd, name, attester, key_id, reterr);
 
 	if (r < 0)
@@ -219,7 +220,7 @@ int nc_receipt_open(int folder_fd, const char *name, const struct nc_attester_se
 	if (strcmp(row->name, attester))
 		return nc_error_set(reterr, NC_E_ATTESTER_UNKNOWN, -EPERM, "%s names another attester than the one that key %.16s... belongs to",
 				    name, key_id);
-	r = nc_statement_read(folder_fd, name, NC_DOMAIN_CONFORMANCE, &row->key, &document, NULL, reterr);
+	r = nc_statement_read(folder_fd, name, NC_DOMAIN_CONFORMANCE, &row->key, &document, &digest, reterr);
 	if (r < 0) {
 		reterr->code = NC_E_RECEIPT_INVALID;
 		return r;

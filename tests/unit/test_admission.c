@@ -169,10 +169,10 @@ static void the_shipped_set_is_empty_and_refuses_everybody(void **state)
 	assert_int_equal(nc_attesters()->count, 0);
 	assert_true(nc_admit(&boundary, &claimed, &r, &error) < 0);
 	assert_string_equal(nc_error_word(error.code), "attester_unknown");
-	for (int provider = 0; provider < NC_PROVIDER_COUNT; provider++) {
+	for (int provider = 0; provider < NC_OWN_COUNT; provider++) {
 		struct nc_capability own;
 
-		nc_capability_own((enum nc_provider)provider, &own);
+		nc_capability_own((enum nc_own_provider)provider, &own);
 		assert_int_equal(own.egress_certification, NC_GRADE_ADVISORY_FILTER);
 		assert_int_equal(nc_admit(&advisory, &own, NULL, &error), 0);
 		assert_true(nc_admit(&boundary, &own, NULL, &error) < 0);

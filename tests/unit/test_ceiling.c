@@ -287,11 +287,11 @@ static void own_documents_say_what_is_compiled_in(void **state)
 	struct nc_error error = {0};
 
 	(void)state;
-	for (int provider = 0; provider < NC_PROVIDER_COUNT; provider++) {
+	for (int provider = 0; provider < NC_OWN_COUNT; provider++) {
 		struct nc_capability own, parsed;
-		json_t *d = nc_capability_own_document((enum nc_provider)provider);
+		json_t *d = nc_capability_own_document((enum nc_own_provider)provider);
 
-		nc_capability_own((enum nc_provider)provider, &own);
+		nc_capability_own((enum nc_own_provider)provider, &own);
 		assert_int_equal(parse(d, &parsed, &error), 0);
 		assert_string_equal(parsed.provider, own.provider);
 		assert_string_equal(parsed.provider_revision, own.provider_revision);
