@@ -61,6 +61,18 @@ const struct nc_command nc_commands[] = {
 	 .passes = 2,
 	 .shell_statuses = true},
 	{.group = "Workloads",
+	 .name = "update",
+	 .arguments = "INSTANCE --profile PROFILE",
+	 .summary = "exchange the policy of a live instance",
+	 .text = "Seals the network part of PROFILE as a new revision and switches to it at once. Connections that it does not list end with an "
+		 "error at the "
+		 "application, others never notice. A profile that is refused leaves the policy before in force.",
+	 .options = nc_update_options,
+	 .function = nc_command_update,
+	 .privileged = true,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Workloads",
 	 .name = "stop",
 	 .arguments = "INSTANCE",
 	 .summary = "end an instance: TERM, then KILL after the grace",
@@ -183,7 +195,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "conform",
 	 .arguments = "",
 	 .summary = "run the conformance matrix against a provider",
-	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly the "
+	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly "
+		 "the "
 		 "check under test switched off. Exits 0 when all five facts are established, 1 when not. What it writes with --bundle is unsigned "
 		 "and certifies nothing until a release authority signs it.",
 	 .options = nc_conform_options_table,
@@ -214,7 +227,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "admit",
 	 .arguments = "",
 	 .summary = "would this profile be admitted on this provider",
-	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything else. "
+	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything "
+		 "else. "
 		 "No option supplies keys to a grade.",
 	 .options = nc_admit_options,
 	 .function = nc_command_admit},
