@@ -34,6 +34,8 @@ struct search {
 	struct nl_sock *sock;
 	int labels_fd;
 	uint64_t generation;
+	bool (*stands)(const void *context, const struct nc_label *label); /* NULL: every socket is looked for */
+	const void *context;
 	struct found *found;
 	size_t count, capacity;
 	uint8_t protocol;
@@ -41,8 +43,8 @@ struct search {
 	int status;
 };
 
-/* The generation in the label among the reply's storages; 0: no label. */
-static uint64_t label_generation(struct nlattr *storages)
+/* The label among the reply's storages; generation 0: there is none. */
+static struct nc_label find_label(struct nlattr *storages)
 {
 	struct nlattr *storage, *attribute;
 	int left, inner;
@@ -58,10 +60,10 @@ static uint64_t label_generation(struct nlattr *storages)
 			if (nla_type(attribute) != SK_DIAG_BPF_STORAGE_MAP_VALUE || nla_len(attribute) < (int)sizeof(label))
 				continue;
 			memcpy(&label, nla_data(attribute), sizeof(label));
-			return label.generation;
+			return label;
 		}
 	}
-	return 0;
+	return (struct nc_label){0};
 }
 
 static int keep_found(struct search *search, const struct inet_diag_msg *message)
@@ -85,11 +87,14 @@ static int on_socket(struct nl_msg *message, void *context)
 	struct nlmsghdr *header = nlmsg_hdr(message);
 	struct inet_diag_msg *diag = nlmsg_data(header);
 	struct nlattr *storages;
+	struct nc_label label = {0};
 
 	if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || !nlmsg_valid_hdr(header, sizeof(*diag)))
 		return NL_OK;
 	storages = nlmsg_find_attr(header, sizeof(*diag), INET_DIAG_SK_BPF_STORAGES);
-	if (!storages || label_generation(storages) != search->generation)
+	if (storages)
+		label = find_label(storages);
+	if (label.generation != search->generation || (search->stands && search->stands(search->context, &label)))
 		return NL_OK;
 	search->status = search->status ?: keep_found(search, diag);
 	return NL_OK;
@@ -270,4 +275,21 @@ int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_
 	}
 	*ret_destroyed = destroyed;
 	return 0;
+}
+
+int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
+		       uint32_t *ret_ended, struct nc_error *reterr)
+{
+	struct search search = {.generation = claim->record.generation, .stands = stands, .context = context};
+	uint32_t ended = 0;
+	int r = search_open(claim, netns_fd, &search, reterr);
+
+	if (r < 0)
+		return r;
+	r = destroy_all(&search, &ended, reterr);
+	nl_socket_free(search.sock);
+	free(search.found);
+	if (r == 0)
+		*ret_ended = ended;
+	return r;
 }

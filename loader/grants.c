@@ -276,6 +276,46 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
 }
 
+/* The witness of a port that the name lists no more: the next owner's, or nobody's. */
+static int give_up_port(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port)
+{
+	const struct grant *next = longest_owner(claim->grants, &grant->address, port, 0);
+	struct nc_grant_key key = witness_key(claim, &grant->address, port);
+
+	if (next)
+		return put(map_fd, &key, next->name_id, next->expires_ns);
+	bpf_map_delete_elem(map_fd, &key);
+	return 0;
+}
+
+int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr)
+{
+	struct name_ports *name;
+	NC_FREE struct nc_grant_port *old = NULL;
+	uint32_t old_count;
+	int map_fd;
+	int r = open_book(claim, &map_fd, reterr);
+
+	name = r < 0 ? NULL : find_name(claim->grants, name_id);
+	if (!name)
+		return r;
+	old = NC_TAKE_PTR(name->ports);
+	old_count = name->count;
+	name->count = 0;
+	if (set_ports(claim->grants, name_id, ports, count) < 0)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for grants");
+	for (size_t i = 0; i < claim->grants->count && r == 0; i++) {
+		const struct grant *grant = &claim->grants->grants[i];
+
+		if (grant->name_id != name_id)
+			continue;
+		r = write_entries(claim, map_fd, grant);
+		for (uint32_t j = 0; j < old_count && r == 0; j++)
+			r = lists(name, &old[j]) ? 0 : give_up_port(claim, map_fd, grant, &old[j]);
+	}
+	return r ? nc_error_sys(reterr, r == -E2BIG ? NC_E_POLICY_FULL : NC_E_SYSTEM, r, "give a name's grants other ports") : 0;
+}
+
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr)
 {
 	int map_fd;

@@ -197,6 +197,8 @@ struct nc_grant_port {
  */
 int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
+/* What the policy lists now for a name that may hold grants: they open these ports and protocols from now on, and no others. */
+int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
 /* Marks a socket of the instance's resolver, so that redirects go to it and to no other at its endpoint. */
@@ -209,6 +211,9 @@ int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeo
 /* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
  * network namespace of netns_fd (-1: the caller's). */
 int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr);
+/* Destroys the instance's connected sockets, in the network namespace of netns_fd, whose admission `stands` denies: the application gets ECONNABORTED. */
+int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
+		       uint32_t *ret_ended, struct nc_error *reterr);
 /* Kills, removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the folder. Goes on after an error and reports
  * the first; the claim is freed in every case. NULL is fine. */
 int nc_claim_release(struct nc_claim *claim, struct nc_error *reterr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_run.c - `run`, `attach`, `exec`, `stop`, `wait`: from the command line and the configuration to launch.h */
+/* command_run.c - `run`, `attach`, `exec`, `update`, `stop`, `wait`: from the command line and the configuration to launch.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -97,6 +97,10 @@ const struct argp_option nc_exec_options[] = {
 	OPTION_GRACE,
 	OPTION_PTY,
 	{0}};
+const struct argp_option nc_update_options[] = {
+	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
+	{0},
+};
 const struct argp_option nc_stop_options[] = {
 	{"timeout", NC_OPTION_TIMEOUT, "SECONDS", 0, "give up after this long; default: 30", 0},
 	{0},
@@ -292,6 +296,19 @@ int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr)
 	options.command = invocation->arguments + 1;
 	ret = nc_launch_exec(&options, &status, reterr);
 	return finish(invocation, &options, ret, status, reterr);
+}
+
+int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	NC_FREE char *profile = nc_invocation_profile(invocation, reterr);
+	struct nc_host_options host;
+	int ret;
+
+	if (!profile)
+		return reterr->status;
+	nc_invocation_host(invocation, &host);
+	ret = nc_launch_update(&host, invocation->arguments[0], profile, reterr);
+	return ret < 0 ? nc_invocation_profile_hint(invocation, ret, reterr) : NC_EXIT_YES;
 }
 
 int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr)

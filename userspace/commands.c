@@ -61,6 +61,18 @@ const struct nc_command nc_commands[] = {
 	 .passes = 2,
 	 .shell_statuses = true},
 	{.group = "Workloads",
+	 .name = "update",
+	 .arguments = "INSTANCE --profile PROFILE",
+	 .summary = "exchange the policy of a live instance",
+	 .text = "Seals the network part of PROFILE as a new revision and switches to it at once. Connections that it does not list end with an "
+		 "error at the "
+		 "application, others never notice. A profile that is refused leaves the policy before in force.",
+	 .options = nc_update_options,
+	 .function = nc_command_update,
+	 .privileged = true,
+	 .least = 1,
+	 .most = 1},
+	{.group = "Workloads",
 	 .name = "stop",
 	 .arguments = "INSTANCE",
 	 .summary = "end an instance: TERM, then KILL after the grace",

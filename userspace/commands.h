@@ -155,6 +155,7 @@ extern const struct argp_option nc_help_options[];
 int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr);
@@ -174,7 +175,7 @@ int nc_command_admit(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_version(struct nc_invocation *invocation, struct nc_error *reterr);
 
 extern const struct argp_option nc_conform_options_table[], nc_receipt_sign_options[], nc_receipt_verify_options[], nc_admit_options[];
-extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_stop_options[], nc_wait_options[],
+extern const struct argp_option nc_run_options[], nc_attach_options[], nc_exec_options[], nc_update_options[], nc_stop_options[], nc_wait_options[],
 	nc_host_down_options[], nc_events_options[], nc_explain_options[], nc_evidence_options[];
 
 #endif

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * control.c - `stop` and `wait`: from outside, on an instance by its name
+ * control.c - `update`, `stop` and `wait`: from outside, on an instance by its name
  *
  * `stop` asks the supervisor by a signal on a pidfd, so that a number used again cannot be hit. An instance without a supervisor (kept on purpose, or an
  * orphan) is adopted and ended here.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "instance_state.h"
 #include "launch_state.h"
+#include "launch_update.h"
+#include "profile.h"
 
 #define LOOK_MS 20
 
@@ -103,4 +107,61 @@ int nc_launch_stop(const struct nc_host_options *host, const char *instance, int
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr)
 {
 	return with_host(host, instance, timeout_ms, false, reterr);
+}
+
+/* ---- update ---------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int send_whole(int fd, const char *bytes, size_t length)
+{
+	while (length) {
+		ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
+}
+
+static int converse(const struct search *search, const char *text, size_t length, struct nc_error *reterr)
+{
+	const struct timeval patience = {.tv_sec = 30};
+	NC_CLOSE int folder = open(search->folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	NC_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct nc_update_answer answer = {0};
+	struct sockaddr_un address;
+	int r;
+
+	if (folder < 0 || fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask the supervisor of instance %s", search->name);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	nc_update_address(folder, &address);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask the supervisor of instance %s", search->name);
+	r = send_whole(fd, text, length);
+	if (r < 0 && r != -EPIPE)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "hand the profile to the supervisor of instance %s", search->name);
+	if (recv(fd, &answer, sizeof(answer), MSG_WAITALL) != (ssize_t)sizeof(answer) || answer.magic != NC_UPDATE_MAGIC)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EPIPE, "the supervisor of instance %s did not answer", search->name);
+	if (answer.status < 0)
+		*reterr = answer.error;
+	return answer.status;
+}
+
+int nc_launch_update(const struct nc_host_options *options, const char *instance, const char *profile, struct nc_error *reterr)
+{
+	NC_FREE char *text = NULL;
+	struct nc_host *host = NULL;
+	struct search search;
+	size_t length;
+	int r = nc_profile_read(profile, &text, &length, reterr) ?: nc_host_open(options, &host, reterr) ?: look(host, instance, &search, reterr);
+
+	if (r == 0 && !search.found)
+		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
+	if (r == 0 && !search.owner_lives)
+		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ESRCH, "instance %s has no supervisor that could change its policy", instance);
+	r = r < 0 ? r : converse(&search, text, length, reterr);
+	nc_host_close(host);
+	return r;
 }

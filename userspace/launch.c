@@ -50,6 +50,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 		.lock_fd = -1,
 		.edge = NC_EDGE_NONE,
 		.resolver = {.config_fd = -1, .sockets = {-1, -1, -1, -1}},
+		.update_fd = -1,
 		.child = NC_CHILD_NONE,
 		.canary = NC_CANARY_NONE,
 		.ending = {.cause = ""},

@@ -86,6 +86,8 @@ int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, s
 int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
 /* Asks the supervisor of a live instance to end it (TERM, grace, KILL), or ends an orphan; returns when the instance is gone. */
 int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
+/* Asks the supervisor of a live instance to exchange its policy for that of another profile. An invalid one leaves the old policy in force. */
+int nc_launch_update(const struct nc_host_options *host, const char *instance, const char *profile, struct nc_error *reterr);
 /* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
 

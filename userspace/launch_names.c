@@ -133,6 +133,20 @@ static int make_config(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_edge_config_make(&head, launch->names.wire, &launch->resolver.config_fd, reterr);
 }
 
+int nc_launch_names_changed(struct nc_launch *launch, struct nc_error *reterr)
+{
+	bool open = launch->resolver.sockets[0] >= 0;
+
+	if (!launch->names.count) {
+		nc_launch_names_close(launch);
+		return nc_claim_resolver(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr);
+	}
+	if (launch->resolver.config_fd >= 0)
+		close(launch->resolver.config_fd);
+	launch->resolver.config_fd = -1;
+	return open ? make_config(launch, reterr) : nc_launch_names_open(launch, reterr) ?: nc_launch_names_publish(launch, reterr);
+}
+
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;

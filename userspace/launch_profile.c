@@ -112,11 +112,11 @@ static int open_netns(struct nc_launch *launch, struct nc_error *reterr)
 }
 
 /* An open loopback of the host's own network namespace would reach everything that listens on the host. */
-static int check_loopback(const struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr)
 {
 	struct stat workload, own, host;
 
-	if (!launch->profile->loopback_own_netns)
+	if (!profile->loopback_own_netns)
 		return 0;
 	/* The host's is that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2. */
 	if (stat("/proc/self/ns/net", &own) < 0 || (launch->netns_fd >= 0 && fstat(launch->netns_fd, &workload) < 0) ||
@@ -148,7 +148,7 @@ static int compile(struct nc_launch *launch, struct nc_error *reterr)
 	struct nc_policy_names list = {0};
 	int r = nc_policy_compile_named(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], &list, reterr);
 
-	r = r < 0 ? r : nc_names_make(&list, &launch->images[0], &launch->names, reterr);
+	r = r < 0 ? r : nc_names_make(&list, NULL, &launch->images[0], &launch->names, reterr);
 	free(list.texts);
 	return r < 0 ? r : nc_policy_compile(launch->profile, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
 }
@@ -177,7 +177,7 @@ int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)
 	       (launch->provider == NC_PROVIDER_ATTACH ? 0 : nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr)) ?:
 	       nc_launch_block_signals(launch, reterr) ?:
 	       open_netns(launch, reterr) ?:
-	       check_loopback(launch, reterr) ?:
+	       nc_launch_check_loopback(launch, launch->profile, reterr) ?:
 	       nc_mount_plan(&launch->mounts, reterr) ?:
 	       nc_key_load_secret(options->key, &launch->key, reterr);
 	/* clang-format on */

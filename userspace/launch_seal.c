@@ -107,7 +107,7 @@ static int choose_name(struct nc_launch *launch, struct nc_error *reterr)
 	return 0;
 }
 
-static int start_edge(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
@@ -157,7 +157,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	return choose_name(launch, reterr) ?:
 	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
 	       nc_launch_names_open(launch, reterr) ?:
-	       start_edge(launch, reterr) ?: /* gets ready while the rest goes on */
+	       nc_launch_start_edge(launch, reterr) ?: /* gets ready while the rest goes on */
 	       take_identity(launch, reterr) ?:
 	       make_cgroups(launch, reterr) ?:
 	       (launch->provider == NC_PROVIDER_RUN ? make_limits(launch, reterr) : 0) ?:
@@ -173,6 +173,9 @@ void nc_undo_seal(struct nc_launch *launch)
 {
 	struct nc_error ignored; /* the launch has its own error; what could not be removed is found by `host status` */
 
+	if (launch->update_fd >= 0)
+		close(launch->update_fd);
+	launch->update_fd = -1;
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
 	nc_edge_end(&launch->edge);

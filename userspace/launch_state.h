@@ -71,6 +71,7 @@ struct nc_launch {
 	struct nc_claim *claim;
 	struct nc_edge edge;
 	struct nc_edge_resolver resolver;
+	int update_fd; /* listens for `update`; -1: none */
 	uint16_t resolver_port_be;
 	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
 	uint64_t names_cut;	  /* happenings of names that were counted, not told */
@@ -120,6 +121,7 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 /* launch_profile.c */
 int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_profile(struct nc_launch *launch);
+int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr);
 int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr);
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_seal.c */
@@ -132,6 +134,8 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr);
 void nc_launch_names_close(struct nc_launch *launch);
+int nc_launch_names_changed(struct nc_launch *launch, struct nc_error *reterr); /* after an update, with the edge ended; it is started anew then */
+int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
 /* launch_statement.c */
@@ -154,9 +158,13 @@ int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_supervise(struct nc_launch *launch);
 /* The pieces that exec uses too. */
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr); /* state file, edge ready, `sealed` */
+int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 /* finish.c */
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
+/* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to whoever asked */
+int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
+int nc_update_step(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
 /* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */

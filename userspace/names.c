@@ -26,11 +26,9 @@ static int no_memory(struct nc_error *reterr)
 /* Index of the name that an entry is about, or `count`. */
 static size_t name_of(const struct nc_names *names, const struct nc_policy_entry *entry)
 {
-	uint32_t id = entry->key.address.words_be[3];
+	uint32_t id = entry->key.address.words_be[3]; /* still its place in the list, from 1 */
 
-	if (entry->key.kind != NC_POLICY_NAME || id < names->first_id || id - names->first_id >= names->count)
-		return names->count;
-	return id - names->first_id;
+	return entry->key.kind != NC_POLICY_NAME || id < 1 || id > names->count ? names->count : id - 1;
 }
 
 /* A counting sort: how many ports each name has, where its own begin, then the ports themselves. */
@@ -58,22 +56,65 @@ static int collect_ports(struct nc_names *names, const struct nc_image *image)
 	return 0;
 }
 
-int nc_names_make(const struct nc_policy_names *list, const struct nc_image *image, struct nc_names *ret_names, struct nc_error *reterr)
+/* The id that the name has had, or a new one: ids count up, and the known names are never forgotten. */
+static uint32_t id_of(struct nc_names *names, const struct nc_dns_name *name)
 {
-	struct nc_names names = {.count = list->count, .first_id = 1};
+	for (size_t i = 0; i < names->known_count; i++)
+		if (nc_dns_name_compare(&names->known[i].name, name) == 0)
+			return names->known[i].id;
+	names->known[names->known_count] = (struct nc_resolver_name){.name = *name, .id = (uint32_t)names->known_count + 1};
+	return names->known[names->known_count++].id;
+}
 
-	names.wire = calloc(list->count + 1, sizeof(*names.wire));
-	if (!names.wire || collect_ports(&names, image) < 0) {
+static int by_key(const void *left, const void *right)
+{
+	return memcmp(&((const struct nc_policy_entry *)left)->key, &((const struct nc_policy_entry *)right)->key, sizeof(struct nc_policy_key));
+}
+
+static void number_image(const struct nc_names *names, struct nc_image *image)
+{
+	for (size_t i = 0; i < image->count; i++) {
+		size_t at = name_of(names, &image->entries[i]);
+
+		if (at < names->count)
+			image->entries[i].key.address.words_be[3] = names->ids[at];
+	}
+	if (image->count)
+		qsort(image->entries, image->count, sizeof(*image->entries), by_key);
+}
+
+static int make_room(struct nc_names *names, const struct nc_names *before)
+{
+	size_t known = before ? before->known_count : 0;
+
+	names->wire = calloc(names->count + 1, sizeof(*names->wire));
+	names->ids = calloc(names->count + 1, sizeof(*names->ids));
+	names->known = calloc(names->count + known + 1, sizeof(*names->known));
+	if (!names->wire || !names->ids || !names->known)
+		return -ENOMEM;
+	if (known)
+		memcpy(names->known, before->known, known * sizeof(*names->known));
+	names->known_count = known;
+	return 0;
+}
+
+int nc_names_make(const struct nc_policy_names *list, const struct nc_names *before, struct nc_image *image, struct nc_names *ret_names,
+		  struct nc_error *reterr)
+{
+	struct nc_names names = {.count = list->count};
+
+	if (make_room(&names, before) < 0 || collect_ports(&names, image) < 0) {
 		nc_names_free(&names);
 		return no_memory(reterr);
 	}
 	for (size_t i = 0; i < list->count; i++) {
-		names.wire[i].id = names.first_id + (uint32_t)i;
 		if (nc_dns_name_from_text(list->texts[i], &names.wire[i].name) < 0) {
 			nc_names_free(&names);
 			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s has no form in DNS", list->texts[i]);
 		}
+		names.ids[i] = names.wire[i].id = id_of(&names, &names.wire[i].name);
 	}
+	number_image(&names, image);
 	qsort(names.wire, names.count, sizeof(*names.wire), by_name);
 	*ret_names = names;
 	return 0;
@@ -82,6 +123,8 @@ int nc_names_make(const struct nc_policy_names *list, const struct nc_image *ima
 void nc_names_free(struct nc_names *names)
 {
 	free(names->wire);
+	free(names->ids);
+	free(names->known);
 	free(names->port_start);
 	free(names->ports);
 	*names = (struct nc_names){0};
@@ -89,9 +132,11 @@ void nc_names_free(struct nc_names *names)
 
 bool nc_names_ports(const struct nc_names *names, uint32_t id, const struct nc_grant_port **ret_ports, size_t *ret_count)
 {
-	size_t at = id - names->first_id;
+	size_t at = 0;
 
-	if (id < names->first_id || at >= names->count)
+	while (at < names->count && names->ids[at] != id)
+		at++;
+	if (at == names->count)
 		return false;
 	*ret_ports = names->ports + names->port_start[at];
 	*ret_count = names->port_start[at + 1] - names->port_start[at];

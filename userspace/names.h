@@ -14,13 +14,19 @@
 struct nc_names {
 	struct nc_resolver_name *wire; /* sorted by name, for the resolver */
 	size_t count;
-	uint32_t first_id;    /* ids are first_id .. first_id + count - 1, in the order of the policy's list */
-	uint32_t *port_start; /* index into ports, by id; one more at the end */
+	uint32_t *ids;	      /* by place in the policy's list */
+	uint32_t *port_start; /* index into ports, by place; one more at the end */
 	struct nc_grant_port *ports;
+	struct nc_resolver_name *known; /* every name that this instance ever listed, and its id */
+	size_t known_count;
 };
 
-/* The names of a compiled image. Owns what it holds; nc_names_free. */
-int nc_names_make(const struct nc_policy_names *list, const struct nc_image *image, struct nc_names *ret_names, struct nc_error *reterr);
+/*
+ * The names of an image as nc_policy_compile_named made it. `before` (NULL: none) are those of the policy that it follows: a name that was ever listed keeps
+ * its id, others get new ones, and the image is numbered and sorted accordingly. Owns what it holds; nc_names_free.
+ */
+int nc_names_make(const struct nc_policy_names *list, const struct nc_names *before, struct nc_image *image, struct nc_names *ret_names,
+		  struct nc_error *reterr);
 void nc_names_free(struct nc_names *names);
 /* Ports and protocols of a name id; false when there is no such id. */
 bool nc_names_ports(const struct nc_names *names, uint32_t id, const struct nc_grant_port **ret_ports, size_t *ret_count);

@@ -36,7 +36,7 @@ static int await_edge(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
-static int write_state(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr)
 {
 	struct nc_instance_state state = {
 		.netns_cookie = launch->netns_cookie,
@@ -53,7 +53,7 @@ static int write_state(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
+	return nc_update_listen(launch, reterr) ?: nc_launch_write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
 }
 
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */

@@ -22,7 +22,7 @@
 #define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
 #define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 
-enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_FIXED };
+enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_FIXED };
 
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 {
@@ -250,6 +250,7 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 	polls[POLL_INIT] = (struct pollfd){.fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN};
 	polls[POLL_SIGNALS] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
 	polls[POLL_EDGE] = (struct pollfd){.fd = launch->edge.fd, .events = POLLIN};
+	polls[POLL_UPDATE] = (struct pollfd){.fd = watch->kill_at ? -1 : launch->update_fd, .events = POLLIN};
 	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
 	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
 }
@@ -270,6 +271,8 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 		r = step_edge(watch, reterr);
 	if (r == 0 && polls[POLL_FLOOR].revents)
 		r = nc_floor_step(launch->floor, reterr);
+	if (r == 0 && polls[POLL_UPDATE].revents)
+		r = nc_update_step(launch, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
 	step_clocks(watch, now);
 	step_look(watch, now);

@@ -26,6 +26,6 @@ $B/reached.a: $(OBJECTS)
 	@ar rcs $@ $^
 
 $B/fuzz_%: tests/fuzz/fuzz_%.c $B/reached.a
-	@$(CLANG) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP $^ $(LIBS) -o $@
+	@$(CLANG) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP $< $B/reached.a $(LIBS) -o $@
 
 -include $(wildcard $B/*.d $B/*/*.d)

@@ -63,7 +63,7 @@ for _ in range(2):
 	[ "$(jq -r .losses "$WORLD/evidence/closing.json")" = 0 ]
 	described
 	[ "$(python_says)" = complete ]
-	[ "$(node_says)" = complete ]
+	[ "$(node_says "$WORLD/evidence")" = complete ]
 	openssl_says netcordon.launch.v1 "$WORLD/evidence/launch.json"
 	openssl_says netcordon.checkpoint.v1 "$WORLD/evidence/checkpoint.json"
 	openssl_says netcordon.closing.v1 "$WORLD/evidence/closing.json"

@@ -184,3 +184,41 @@ name_event() { event ".kind==\"name\" and .reason==\"$1\" and .name==\"$2\""; }
 	WHO=user closed destination_not_listed EPERM "$PUB_B 853" tcp $PUB_B 853
 	WHO=user closed destination_not_listed EPERM "$PUB_B 853" udp-sendto $PUB_B 853
 }
+
+@test "an update: a name that leaves is refused at once and its grants with it, one that stays keeps its own, a new one is answered" {
+	names_served 'address=/stay.example/'$PUB_A 'address=/leave.example/'$PUB_B 'address=/come.example/'$PUB_C
+	named stay.example 443 leave.example 443
+	cp "$WORLD/profile.json" "$WORLD/before.json"
+	named aaa.example 443 come.example 443 stay.example 443
+	cp "$WORLD/profile.json" "$WORLD/after.json"
+	cp "$WORLD/before.json" "$WORLD/profile.json"
+	cat >"$WORLD/steps" <<-SCRIPT
+		getent ahostsv4 stay.example; getent ahostsv4 leave.example; '$tools/attempt' tcp $PUB_A 443; '$tools/attempt' tcp $PUB_B 443
+		touch $WORLD/first; for i in \$(seq 200); do [ ! -e $WORLD/second ] || break; sleep 0.05; done; echo after
+		'$tools/attempt' tcp $PUB_A 443; echo stay \$?; '$tools/attempt' tcp $PUB_B 443; echo leave \$?
+		getent ahostsv4 leave.example; echo asked \$?; getent ahostsv4 come.example; getent ahostsv4 stay.example
+	SCRIPT
+	rm -f "$WORLD/first" "$WORLD/second"
+	chmod 777 "$WORLD"
+	RUN_NAME=up-$WL
+	rm -rf "$WORLD/evidence"
+	timeout -k 5 60 nsenter --net=/run/netns/"$SUP" "$netcordon" run --instance "$RUN_NAME" --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" \
+		--root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- sh "$WORLD/steps" 3>&- >"$WORLD/steps.out" 2>&1 &
+	local run_pid=$!
+	mark
+	eventually 100 "[ -e $WORLD/first ]"
+	reached $PUB_A 443
+	reached $PUB_B 443
+	mark
+	timeout 30 "$netcordon" update --root "$ROOT" "$RUN_NAME" --profile "$WORLD/after.json"
+	touch "$WORLD/second"
+	wait $run_pid || true
+	grep -q '^stay 0' "$WORLD/steps.out"
+	grep -q '^leave 1' "$WORLD/steps.out"
+	grep -q '^asked 2' "$WORLD/steps.out"
+	sed '1,/^after/d' "$WORLD/steps.out" | grep -q "^$PUB_C"
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+	name_event name_not_listed leave.example
+	event '.kind=="update"'
+}

@@ -178,6 +178,27 @@ static void a_full_map_refuses_aloud_and_takes_back(void **state)
 	end(scratch);
 }
 
+static void other_ports_take_the_place_of_those_before(void **state)
+{
+	struct nc_grant_port both[] = {HTTPS, HTTP}, one[] = {HTTP};
+
+	begin(*state);
+	assert_ok(grant(1, 7, HTTPS, 300), &error);
+	assert_ok(grant(2, 7, HTTPS, 100), &error);
+	assert_ok(nc_claim_grant_ports(claim, 1, both, 2, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 1);
+	assert_int_equal(witness(7, HTTP), 1);
+	assert_ok(nc_claim_grant_ports(claim, 1, one, 1, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 2); /* handed over */
+	assert_int_equal(witness(7, HTTP), 1);
+	assert_true(holds(1, 7));
+	assert_ok(nc_claim_grant_ports(claim, 2, one, 1, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 0);
+	assert_ok(nc_claim_grant_ports(claim, 99, one, 1, &error), &error); /* holds nothing */
+	assert_int_equal(entries(), 2 + 1);
+	end(*state);
+}
+
 static void another_instance_has_grants_of_its_own(void **state)
 {
 	struct nc_claim *first, *second;
@@ -203,6 +224,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_revoked_goes_to_the_next_owner, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(what_has_expired_leaves_on_the_way, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(a_full_map_refuses_aloud_and_takes_back, scratch_make, scratch_end),
+		cmocka_unit_test_setup_teardown(other_ports_take_the_place_of_those_before, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(another_instance_has_grants_of_its_own, scratch_make, scratch_end),
 	};
 

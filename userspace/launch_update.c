@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * launch_update.c - another policy for a running instance
+ *
+ * The supervisor listens on a socket in the instance's folder, which is root's alone. A request is the bytes of a profile, up to the end of file; the answer is
+ * one struct answer. Only then has anything changed:
+ *
+ *   parse, compile, number the names -> reseal both authorities -> grants of names that left are revoked, ports of those that stay exchanged -> flows that
+ *   the new policy does not list are ended -> evidence -> the edge anew, with the new names
+ *
+ * Up to the reseal an error leaves everything as it was and is told to whoever asked. From there on nothing can go back without a moment of a third policy, so
+ * an error then ends the instance. What a profile says about the process is settled at its start and is not looked at again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "address.h"
+#include "cleanup.h"
+#include "json.h"
+#include "launch_state.h"
+#include "launch_update.h"
+#include "profile.h"
+#include "watch.h"
+
+#define EDGE_WAIT_MS 5000
+
+/* A policy in the making; after the switch, the one before. */
+struct revision {
+	struct nc_profile *profile;
+	char *text;
+	size_t length;
+	struct nc_image images[2];
+	struct nc_names names;
+	uint64_t numbers[2];
+};
+
+static void revision_free(struct revision *revision)
+{
+	nc_names_free(&revision->names);
+	nc_image_free(&revision->images[0]);
+	nc_image_free(&revision->images[1]);
+	nc_profile_free(revision->profile);
+	free(revision->text);
+}
+
+/* ---- before the switch ------------------------------------------------------------------------------------------------------------------------------- */
+
+static int check_fixed(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr)
+{
+	if (profile->unix_gap_accepted == launch->profile->unix_gap_accepted)
+		return nc_launch_check_loopback(launch, profile, reterr);
+	nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "whether unix sockets are left open is settled when an instance starts");
+	snprintf(reterr->pointer, sizeof(reterr->pointer), "/accept_gaps");
+	return nc_error_hint(reterr, "start another instance");
+}
+
+static int prepare(const struct nc_launch *launch, struct revision *revision, struct nc_error *reterr)
+{
+	struct nc_policy_names list = {0};
+	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
+
+	r = r < 0 ? r : nc_launch_admit(revision->profile, reterr);
+	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
+	r = r < 0 ? r : nc_policy_compile(revision->profile, NC_AUTHORITY_PLANE, &revision->images[1], reterr);
+	r = r < 0 ? r : nc_policy_compile_named(revision->profile, NC_AUTHORITY_WORKLOAD, &revision->images[0], &list, reterr);
+	r = r < 0 ? r : nc_names_make(&list, &launch->names, &revision->images[0], &revision->names, reterr);
+	free(list.texts);
+	return r;
+}
+
+/* Both authorities or neither. */
+static int reseal(struct nc_launch *launch, struct revision *revision, struct nc_error *reterr)
+{
+	struct nc_error second;
+	uint64_t number;
+	int r = nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &revision->images[0], &revision->numbers[0], reterr);
+
+	if (r < 0)
+		return r;
+	r = nc_claim_reseal(launch->claim, NC_AUTHORITY_PLANE, &revision->images[1], &revision->numbers[1], reterr);
+	if (r < 0)
+		nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], &number, &second);
+	return r;
+}
+
+/* ---- after the switch -------------------------------------------------------------------------------------------------------------------------------- */
+
+static void exchange(struct nc_launch *launch, struct revision *revision)
+{
+	struct revision before = {.profile = launch->profile, .text = launch->profile_text, .length = launch->profile_length, .names = launch->names};
+
+	memcpy(before.images, launch->images, sizeof(before.images));
+	memcpy(before.numbers, revision->numbers, sizeof(before.numbers));
+	launch->profile = revision->profile;
+	launch->profile_text = revision->text;
+	launch->profile_length = revision->length;
+	launch->names = revision->names;
+	memcpy(launch->images, revision->images, sizeof(launch->images));
+	*revision = before;
+}
+
+static int exchange_grants(struct nc_launch *launch, const struct nc_names *before, struct nc_error *reterr)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < before->count && r == 0; i++) {
+		const struct nc_grant_port *ports;
+		size_t count;
+
+		if (nc_names_ports(&launch->names, before->ids[i], &ports, &count))
+			r = nc_claim_grant_ports(launch->claim, before->ids[i], ports, count, reterr);
+		else
+			r = nc_claim_revoke(launch->claim, before->ids[i], reterr);
+	}
+	return r;
+}
+
+static int compare_keys(const void *key, const void *entry)
+{
+	return memcmp(key, &((const struct nc_policy_entry *)entry)->key, sizeof(struct nc_policy_key));
+}
+
+static bool lists(const struct nc_image *image, const struct nc_label *label)
+{
+	struct nc_policy_key key = {
+		.address = label->admitted, .port_be = label->admitted_port_be, .protocol = label->admitted_protocol, .kind = NC_POLICY_LITERAL};
+
+	if (label->name_id) {
+		key.address = (union nc_address){.words_be = {0, 0, 0, label->name_id}};
+		key.kind = NC_POLICY_NAME;
+	}
+	return image->count && bsearch(&key, image->entries, image->count, sizeof(*image->entries), compare_keys);
+}
+
+/* A flow that was admitted as a literal may stand by a grant now: only the kernel can tell, and judges its next packet. */
+static bool may_be_named(const struct nc_image *image, const struct nc_label *label)
+{
+	for (size_t i = 0; i < image->count && !label->name_id; i++) {
+		const struct nc_policy_key *key = &image->entries[i].key;
+
+		if (key->kind == NC_POLICY_NAME && key->port_be == label->admitted_port_be && key->protocol == label->admitted_protocol)
+			return true;
+	}
+	return false;
+}
+
+/* What nc_still_listed (bpf/verdict.h) says of the socket's admission, as far as it can be seen from here; in doubt it stands, and the kernel decides. */
+static bool stands(const void *context, const struct nc_label *label)
+{
+	const struct nc_launch *launch = context;
+	const struct nc_image *image = &launch->images[label->slot & 1];
+
+	if (!(label->flags & NC_LABEL_ADMITTED) || (label->flags & NC_LABEL_RESOLVER))
+		return true;
+	if (image->mode == NC_MODE_NONE)
+		return false;
+	if ((image->flags & NC_SLOT_LOOPBACK_OPEN) && nc_address_class_of(&label->admitted, &launch->nat64) == NC_CLASS_LOOPBACK)
+		return true;
+	if (image->mode == NC_MODE_UNRESTRICTED)
+		return (image->flags & NC_SLOT_NON_PUBLIC_OPEN) || nc_class_is_public(nc_address_class_of(&label->admitted, &launch->nat64));
+	return lists(image, label) || may_be_named(image, label);
+}
+
+static json_t *image_json(const struct nc_image *image)
+{
+	char hex[NC_DIGEST_HEX];
+	struct nc_digest digest;
+
+	nc_image_digest(image, &digest);
+	nc_digest_hex(&digest, hex);
+	return json_string(hex);
+}
+
+static json_t *policy_json(const struct nc_profile *profile, const struct nc_image images[2])
+{
+	char hex[NC_DIGEST_HEX];
+
+	nc_digest_hex(&profile->digest, hex);
+	return json_pack("{s:s, s:o, s:o}", "profile", hex, "workload", image_json(&images[0]), "plane", image_json(&images[1]));
+}
+
+static int record(struct nc_launch *launch, const struct revision *before, uint32_t ended, struct nc_error *reterr)
+{
+	NC_JSON json_t *event =
+		json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "before", policy_json(before->profile, before->images), "now",
+			  policy_json(launch->profile, launch->images), "revision", "workload", nc_json_u64(before->numbers[0]), "plane",
+			  nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
+
+	if (!event)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+	return nc_evidence_append(launch->evidence, event, reterr) ?: nc_evidence_checkpoint(launch->evidence, "updated", NULL, reterr);
+}
+
+static int await(struct nc_launch *launch, const bool *flag, struct nc_error *reterr)
+{
+	int64_t until = nc_now_ns() + EDGE_WAIT_MS * 1000000ll;
+	int r = 0;
+
+	while (r == 0 && !*flag) {
+		struct pollfd edge = {.fd = launch->edge.fd, .events = POLLIN};
+
+		if (nc_now_ns() >= until)
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "the edge does not answer");
+		poll(&edge, 1, 100);
+		r = nc_watch_edge(launch, reterr);
+	}
+	return r;
+}
+
+/* What waits at the resolver's sockets meanwhile is answered by the new edge. */
+static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r;
+
+	launch->edge.flushed = false;
+	r = nc_edge_flush(&launch->edge);
+	r = r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
+	if (r < 0)
+		return r;
+	nc_edge_end(&launch->edge);
+	r = nc_launch_names_changed(launch, reterr) ?: nc_launch_start_edge(launch, reterr);
+	return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+}
+
+static int follow_up(struct nc_launch *launch, struct revision *before, struct nc_error *reterr)
+{
+	bool named = launch->names.count || before->names.count;
+	uint32_t ended = 0;
+	int r = exchange_grants(launch, &before->names, reterr);
+
+	/* clang-format off */
+	return r < 0 ? r :
+	       nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr) ?:
+	       record(launch, before, ended, reterr) ?:
+	       (named ? renew_edge(launch, reterr) : 0) ?:
+	       nc_launch_write_state(launch, reterr);
+	/* clang-format on */
+}
+
+/* ---- the socket -------------------------------------------------------------------------------------------------------------------------------------- */
+
+int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	NC_CLOSE int folder = open(nc_claim_folder(launch->claim), O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	struct sockaddr_un address;
+
+	if (fd < 0 || folder < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make the socket for updates");
+	nc_update_address(folder, &address);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 4) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "listen for updates in %s", nc_claim_folder(launch->claim));
+	launch->update_fd = NC_TAKE_FD(fd);
+	return 0;
+}
+
+static int receive_profile(int fd, struct revision *revision, struct nc_error *reterr)
+{
+	size_t room = 1u << 16;
+
+	revision->text = malloc(room);
+	for (;;) {
+		ssize_t n;
+		char *grown;
+
+		if (!revision->text)
+			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the profile");
+		n = recv(fd, revision->text + revision->length, room - revision->length - 1, 0);
+		if (n < 0)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "receive the profile");
+		if (n == 0)
+			break;
+		revision->length += (size_t)n;
+		if (room - revision->length > 1)
+			continue;
+		if (room >= NC_UPDATE_MAX)
+			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -E2BIG, "the profile is too long");
+		room *= 4;
+		grown = realloc(revision->text, room);
+		if (!grown)
+			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the profile");
+		revision->text = grown;
+	}
+	revision->text[revision->length] = '\0';
+	return 0;
+}
+
+int nc_update_step(struct nc_launch *launch, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = accept4(launch->update_fd, NULL, NULL, SOCK_CLOEXEC);
+	const struct timeval patience = {.tv_sec = 2}; /* only root can connect, and it has the profile ready */
+	struct revision revision = {0};
+	struct nc_update_answer answer = {.magic = NC_UPDATE_MAGIC};
+	int r, fatal = 0;
+
+	if (fd < 0)
+		return 0; /* whoever asked is gone */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	r = receive_profile(fd, &revision, &answer.error) ?: prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
+	if (r == 0) {
+		exchange(launch, &revision);
+		r = fatal = follow_up(launch, &revision, &answer.error);
+	}
+	answer.status = r;
+	send(fd, &answer, sizeof(answer), MSG_NOSIGNAL);
+	revision_free(&revision);
+	if (fatal < 0)
+		*reterr = answer.error;
+	return fatal;
+}
