@@ -21,12 +21,12 @@ const struct argp_option nc_receipt_sign_options[] = {
 	{0},
 };
 const struct argp_option nc_receipt_verify_options[] = {
-	{"attesters", NC_OPTION_ATTESTERS, "FILE", 0, "a set of public keys of your own instead of the compiled-in one: then no grade follows", 0},
+	{"attesters", NC_OPTION_ATTESTERS, "FILE", 0, "a set of public keys of your own: then no grade follows", 0},
 	{0},
 };
 const struct argp_option nc_admit_options[] = {
 	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
-	{"capability", NC_OPTION_CAPABILITY, "FILE", 0, "the provider's capability document; run, attach or oci-hook for this program's own", 0},
+	{"capability", NC_OPTION_CAPABILITY, "FILE", 0, "the provider's capability document; run or attach: this program's own", 0},
 	{"receipt", NC_OPTION_RECEIPT, "FILE", 0, "its receipt, with the signature beside it", 0},
 	{"enrollment", NC_OPTION_ENROLLMENT, "FILE", 0, "the operator's ceiling; prints the effective capability", 0},
 	{"materialization", NC_OPTION_MATERIALIZATION, "FILE", 0, "signed statement that the effective capability must be bound to", 0},

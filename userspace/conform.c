@@ -16,6 +16,7 @@
 #include "conform.h"
 #include "conform_run.h"
 #include "conform_transcript.h"
+#include "loader.h"
 
 #define LATE_NS UINT64_C(3300000000) /* beyond the second retransmission of a SYN (RFC 6298: 1 s, then doubled) */
 
@@ -221,6 +222,43 @@ static int run_all(struct nc_cast *cast, struct nc_conformance *conformance, str
 	return 0;
 }
 
+static bool has_case(const struct nc_conformance *conformance, const char *path)
+{
+	for (size_t i = 0; i < conformance->count; i++) {
+		if (!strcmp(conformance->results[i].row->path, path))
+			return true;
+	}
+	return false;
+}
+
+/* Walks the closure table. What netcordon leaves open says nothing about anybody else's provider; that there is no case does. */
+static int find_blocked(struct nc_conformance *conformance, struct nc_error *reterr)
+{
+	bool own = !strncmp(conformance->driver.provider, "netcordon:", 10);
+	const struct nc_closure *rows;
+	size_t count;
+	int r = nc_closures(NULL, !strcmp(conformance->driver.provider, "netcordon:run-provider"), &rows, &count, reterr);
+
+	if (r < 0)
+		return r;
+	conformance->blocked = calloc(count + 1, sizeof(*conformance->blocked));
+	if (!conformance->blocked)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "look at the paths");
+	for (size_t i = 0; i < count; i++) {
+		struct nc_blocked_path *blocked = &conformance->blocked[conformance->blocked_count];
+
+		if (rows[i].state == NC_CLOSURE_ABSENT)
+			continue;
+		*blocked = (struct nc_blocked_path){.path = rows[i].path};
+		if (own && rows[i].state == NC_CLOSURE_GAP)
+			blocked->reason = "nothing closes this path on this machine";
+		else if (!has_case(conformance, rows[i].path))
+			blocked->reason = "the matrix has no case for this path";
+		conformance->blocked_count += blocked->reason != NULL;
+	}
+	return 0;
+}
+
 int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr)
 {
 	struct nc_conformance conformance = {0};
@@ -240,6 +278,8 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 		r = build_theatre(options, &conformance, &cast.theatre, client, reterr);
 	if (!r)
 		r = run_all(&cast, &conformance, reterr);
+	if (!r && conformance.whole)
+		r = find_blocked(&conformance, reterr);
 	nc_conform_finish_driver(&conformance.driver, options->driver_options);
 	nc_conform_reap();
 	nc_observer_free(cast.theatre.observer);
@@ -250,6 +290,8 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 		return r;
 	}
 	nc_conform_facts(conformance.results, conformance.count, conformance.whole, conformance.facts);
+	if (conformance.blocked_count)
+		conformance.facts[NC_FACT_DEFAULT_DENY] = false;
 	conformance.seconds = (now_ns() - began) / 1000000000u;
 	*ret_conformance = conformance;
 	return 0;
@@ -260,6 +302,7 @@ void nc_conformance_free(struct nc_conformance *conformance)
 	for (size_t i = 0; i < conformance->count; i++)
 		json_decref(conformance->results[i].transcript);
 	free(conformance->results);
+	free(conformance->blocked);
 	nc_driver_close(&conformance->driver);
 	*conformance = (struct nc_conformance){0};
 }

@@ -42,11 +42,21 @@ struct nc_result {
 	json_t *transcript; /* {"control": {...}, ...}: profile, command, output, what was seen; owned */
 };
 
+/* A path of the closure table that the matrix can say nothing about: there is no case for it, or netcordon leaves it open on this machine. Each is as
+ * good as an inconclusive case of default_deny. */
+struct nc_blocked_path {
+	const char *path;
+	const char *reason;
+};
+#define NC_BLOCKED_ID "path." /* before the path: its id beside the cases */
+
 struct nc_conformance {
 	struct nc_driver driver;
 	struct nc_result *results;
 	size_t count;
-	bool whole;		   /* every applicable case was run */
+	bool whole;			 /* every applicable case was run */
+	struct nc_blocked_path *blocked; /* owned; empty for a part of the matrix */
+	size_t blocked_count;
 	bool facts[NC_FACT_COUNT]; /* established */
 	uint64_t seconds;
 };

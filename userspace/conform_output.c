@@ -37,6 +37,9 @@ static size_t count_of(const struct nc_conformance *conformance, enum nc_fact fa
 
 	for (size_t i = 0; i < conformance->count; i++)
 		count += conformance->results[i].row->fact == fact && conformance->results[i].verdict.outcome == outcome;
+	/* Paths without a case, and open ones, count where they belong. */
+	if (fact == NC_FACT_DEFAULT_DENY && outcome == NC_OUTCOME_INCONCLUSIVE)
+		count += conformance->blocked_count;
 	return count;
 }
 
@@ -64,6 +67,8 @@ int nc_conform_show_table(const struct nc_conformance *conformance, struct nc_er
 	}
 	r = nc_table_print(table, stdout, reterr);
 	nc_table_free(table);
+	for (size_t i = 0; i < conformance->blocked_count; i++)
+		printf("inconclusive  %s%s  %s\n", NC_BLOCKED_ID, conformance->blocked[i].path, conformance->blocked[i].reason);
 	printf("%s@%s: %zu cases in %llu s%s\n", conformance->driver.provider, conformance->driver.provider_revision, conformance->count,
 	       (unsigned long long)conformance->seconds, conformance->whole ? "" : ", not the whole matrix: no fact can be established");
 	puts(all ? "All five facts are established. Unsigned, this certifies nothing."
@@ -96,6 +101,16 @@ static json_t *case_json(const struct nc_case *row)
 			 nc_protocol_word(row->protocol), "expectation", nc_expectation_word(row->expectation));
 }
 
+static json_t *blocked_json(const struct nc_blocked_path *blocked)
+{
+	char id[80];
+
+	snprintf(id, sizeof(id), NC_BLOCKED_ID "%.60s", blocked->path);
+	return json_pack("{s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s}", "id", id, "fact", nc_fact_word(NC_FACT_DEFAULT_DENY), "path",
+			 blocked->path, "family", "any", "protocol", "any", "expectation", "refused", "control", "absent", "enforced", "absent",
+			 "mutant", "absent", "switches", "", "outcome", nc_outcome_word(NC_OUTCOME_INCONCLUSIVE), "reason", blocked->reason);
+}
+
 json_t *nc_conform_cases_json(const struct nc_conformance *conformance)
 {
 	json_t *cases = json_array();
@@ -113,6 +128,8 @@ json_t *nc_conform_cases_json(const struct nc_conformance *conformance)
 		json_object_set_new(one, "reason", json_string(result->verdict.reason));
 		json_array_append_new(cases, one);
 	}
+	for (size_t i = 0; i < conformance->blocked_count; i++)
+		json_array_append_new(cases, blocked_json(&conformance->blocked[i]));
 	return cases;
 }
 

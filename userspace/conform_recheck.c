@@ -131,6 +131,11 @@ static int check_case(const struct bundle *bundle, const json_t *stated, const c
 	return 0;
 }
 
+static bool is_blocked(const json_t *row)
+{
+	return !strncmp(json_string_value(json_object_get(row, "id")), NC_BLOCKED_ID, strlen(NC_BLOCKED_ID));
+}
+
 static int check_transcripts(const struct bundle *bundle, struct nc_error *reterr)
 {
 	NC_FREE char *text = NULL;
@@ -145,8 +150,13 @@ static int check_transcripts(const struct bundle *bundle, struct nc_error *reter
 			return wrong(reterr, "the transcripts have more cases than the statement, or a torn line");
 		r = check_case(bundle, json_array_get(bundle->receipt.cases, index), line, (size_t)(end - line), reterr);
 	}
-	if (!r && index != json_array_size(bundle->receipt.cases))
-		return wrong(reterr, "the statement has cases without a transcript");
+	/* Behind the cases stand the paths that the matrix could say nothing about. */
+	for (; !r && index < json_array_size(bundle->receipt.cases); index++) {
+		const json_t *row = json_array_get(bundle->receipt.cases, index);
+
+		if (!is_blocked(row) || strcmp(json_string_value(json_object_get(row, "outcome")), nc_outcome_word(NC_OUTCOME_INCONCLUSIVE)))
+			return wrong(reterr, "%s has no transcript", json_string_value(json_object_get(row, "id")));
+	}
 	return r;
 }
 
@@ -177,7 +187,9 @@ static int check_whole(const struct bundle *bundle, struct nc_error *reterr)
 			if (!strcmp(id, json_string_value(json_object_get(json_array_get(bundle->receipt.cases, j), "id"))))
 				return wrong(reterr, "%s stands twice in /cases", id);
 		}
-		have[nc_case_find(id)->fact]++;
+		have[NC_FACT_DEFAULT_DENY] += is_blocked(json_array_get(bundle->receipt.cases, i));
+		if (!is_blocked(json_array_get(bundle->receipt.cases, i)))
+			have[nc_case_find(id)->fact]++;
 	}
 	for (int fact = 0; fact < NC_FACT_COUNT; fact++) {
 		if (bundle->receipt.facts[fact] && !whole_for_some((enum nc_fact)fact, have[fact]))

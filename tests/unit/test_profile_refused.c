@@ -26,7 +26,7 @@ static const struct refusal refusals[] = {
 	{ "null", "", "", "" },
 	{ "{}", "", "\"version\" is missing", "" },
 	{ "{\"version\":1}", "", "\"network\" is missing", "" },
-	{ "{\"version\":2,\"network\":{\"mode\":\"none\"}}", "/version", "must be from 1 to 1", "" },
+	{ "{\"version\":2,\"network\":{\"mode\":\"none\"}}", "/version", "must be 1", "" },
 	{ "{\"version\":\"1\",\"network\":{\"mode\":\"none\"}}", "/version", "must be an integer, not a string", "" },
 	{ "{\"version\":1.0,\"network\":{\"mode\":\"none\"}}", "/version", "", "" },
 	{ "{\"version\":true,\"network\":{\"mode\":\"none\"}}", "/version", "must be an integer, not a boolean", "" },
