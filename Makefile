@@ -39,10 +39,11 @@ comma    := ,
 KERNEL_LIBS := bpf elf z nl-route-3 nl-3
 USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
+DNS_LIBS     = $(call archive,ldns) $(call archive,crypto)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
 LOADER    := $(patsubst %.c,$B/%.o,$(wildcard loader/*.c))
-USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c,$(wildcard userspace/*.c)))
+USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c userspace/edge_program.c,$(wildcard userspace/*.c)))
 BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
@@ -86,7 +87,12 @@ $B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$B/netcordon: $B/userspace/main.o $(USERSPACE) $(LOADER)
+# Two programs: the DNS library and what it draws in are in the edge alone, so that they cost a launch nothing and the supervisor cannot reach them.
+$B/netcordon: $B/userspace/main.o $B/parts.a $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+
+$B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -111,9 +117,10 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
 WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
-$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o
+$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
 
@@ -203,6 +210,7 @@ $B/capability-%.json: $B/netcordon
 # source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
+	$B/netcordon-edge:$(SBINDIR)/netcordon-edge:755 \
 	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
 	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
 	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \

@@ -43,41 +43,6 @@ static ldns_rdf *rdf_from_wire(const uint8_t *wire, uint8_t length)
 	return ldns_rdf_new_frm_data(LDNS_RDF_TYPE_DNAME, length, wire);
 }
 
-int nc_dns_name_from_text(const char *text, struct nc_dns_name *ret_name)
-{
-	ldns_rdf *rdf = ldns_dname_new_frm_str(text);
-	int r;
-
-	if (!rdf)
-		return -EINVAL;
-	r = name_from_rdf(rdf, ret_name);
-	ldns_rdf_deep_free(rdf);
-	return r;
-}
-
-void nc_dns_name_to_text(const struct nc_dns_name *name, char *text, size_t size)
-{
-	ldns_rdf *rdf = rdf_from_wire(name->wire, name->length);
-	char *made = rdf ? ldns_rdf2str(rdf) : NULL;
-	size_t length = made ? strlen(made) : 0;
-
-	if (length > 1 && made[length - 1] == '.')
-		length--;
-	if (length >= size)
-		length = size - 1;
-	memcpy(text, made ? made : "", length);
-	text[length] = '\0';
-	free(made);
-	ldns_rdf_deep_free(rdf);
-}
-
-int nc_dns_name_compare(const struct nc_dns_name *a, const struct nc_dns_name *b)
-{
-	if (a->length != b->length)
-		return a->length < b->length ? -1 : 1;
-	return memcmp(a->wire, b->wire, a->length);
-}
-
 /* The first name of a message has nothing before it that it could be shortened to: a pointer there is no honest one (RFC 1035 4.1.4). */
 static bool stands_plainly(const uint8_t *bytes, size_t size, const ldns_rdf *owner)
 {

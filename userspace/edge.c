@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* edge.c - the supervisor's side of the edge: started with fixed descriptors, heard with care, ended for certain. edge_main.c is the other side */
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #define EDGE_HIGH 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
 
 /* After vfork: the memory is the parent's, so only calls. `fds` are moved to 3 and up, in their order; -1 leaves its place closed. */
-static void become_edge(int fds[EDGE_FREE - EDGE_RING], char *const *argv)
+static void become_edge(const char *path, int fds[EDGE_FREE - EDGE_RING], char *const *argv)
 {
 	static char *const no_environment[] = {NULL};
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -47,19 +48,34 @@ static void become_edge(int fds[EDGE_FREE - EDGE_RING], char *const *argv)
 	}
 	if (syscall(SYS_close_range, EDGE_FREE, ~0u, 0u) < 0)
 		_exit(NC_EXIT_OURS);
-	execve("/proc/self/exe", argv, no_environment);
+	execve(path, argv, no_environment);
 	_exit(NC_EXIT_OURS);
+}
+
+/* The edge's program stands beside this one. */
+static int find_program(char ret_path[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", ret_path, PATH_MAX - sizeof(NC_EDGE_SUFFIX));
+
+	if (length < 0)
+		return -errno;
+	memcpy(ret_path + length, NC_EDGE_SUFFIX, sizeof(NC_EDGE_SUFFIX));
+	return access(ret_path, X_OK) < 0 ? -errno : 0;
 }
 
 int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver *resolver, struct nc_edge *ret_edge,
 		  struct nc_error *reterr)
 {
 	char generation_text[24], uid_text[16];
-	char *argv[] = {"netcordon", NC_EDGE_COMMAND, generation_text, uid_text, (char *)runtime, resolver ? "names" : "-", NULL};
+	char *argv[] = {"netcordon-edge", generation_text, uid_text, (char *)runtime, resolver ? "names" : "-", NULL};
 	int fds[EDGE_FREE - EDGE_RING] = {ring_fd, -1, -1, -1, -1, -1, -1};
+	char path[PATH_MAX] = "";
 	int pair[2];
 	pid_t pid;
+	int r = find_program(path);
 
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "find the edge's program %.200s", path);
 	snprintf(generation_text, sizeof(generation_text), "%llu", (unsigned long long)generation);
 	snprintf(uid_text, sizeof(uid_text), "%u", uid);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -71,7 +87,7 @@ int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runti
 	}
 	pid = vfork();
 	if (pid == 0)
-		become_edge(fds, argv);
+		become_edge(path, fds, argv);
 	if (pid < 0) {
 		nc_error_sys(reterr, NC_E_SYSTEM, -errno, "start the edge");
 		close(pair[0]);

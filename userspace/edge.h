@@ -2,7 +2,7 @@
 /*
  * edge.h - the process that stands between a workload and everything else on its behalf
  *
- * It is this binary, executed anew under a hidden command, with a user id of its own, an empty environment, no capability, not dumpable, and few descriptors:
+ * It is netcordon-edge, a program beside netcordon that has no other use, with a user id of its own, an empty environment, no capability, not dumpable, and few descriptors:
  * the instance's event ring, one end of a socket pair to the supervisor, and, when the policy lists names, the resolver's sockets inside the workload's network
  * namespace and a sealed memory file with the names. It parses what a workload and a name server sent, so it holds nothing that is worth having, and a grant is
  * the supervisor's to install, who looks up by himself what it may open.
@@ -93,5 +93,9 @@ int nc_edge_granted(struct nc_edge *edge, int status); /* the answer to a GRANT 
 int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message);
 int nc_edge_flush(struct nc_edge *edge);
 void nc_edge_end(struct nc_edge *edge); /* idempotent */
+
+#define NC_EDGE_SUFFIX "-edge" /* of the program's own path */
+/* The edge's side; `argv` as nc_edge_start makes it. Prints nothing, reads no configuration. */
+int nc_edge_main(int argc, char **argv);
 
 #endif

@@ -230,15 +230,15 @@ int nc_edge_main(int argc, char **argv)
 	struct nc_error error = {0};
 	int r;
 
-	if (argc != 6 || !edge)
+	if (argc != 5 || !edge)
 		return NC_EXIT_OURS;
 	umask(077);
-	edge->generation = strtoull(argv[2], NULL, 10);
+	edge->generation = strtoull(argv[1], NULL, 10);
 	r = nc_events_open(EDGE_RING, &edge->events, &error);
-	if (r == 0 && !strcmp(argv[5], "names"))
+	if (r == 0 && !strcmp(argv[4], "names"))
 		r = open_resolver(edge, &error);
 	if (r == 0)
-		r = give_up_privileges(argv[4], (uid_t)strtoul(argv[3], NULL, 10), &error);
+		r = give_up_privileges(argv[3], (uid_t)strtoul(argv[2], NULL, 10), &error);
 	if (r == 0)
 		r = tell_kind(NC_EDGE_READY, 0);
 	if (r == 0)

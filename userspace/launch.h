@@ -91,9 +91,5 @@ int nc_launch_update(const struct nc_host_options *host, const char *instance, c
 /* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
 
-/* The hidden command under which this binary executes itself as an instance's edge. main() calls nc_edge_main before anything else when argv[1] is this
- * word, and exits with its result; it reads no configuration and prints nothing. */
-#define NC_EDGE_COMMAND "-edge"
-int nc_edge_main(int argc, char **argv);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* main.c - where the program begins: three usable standard descriptors, then the table of commands */
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 #include "commands.h"
-#include "launch.h"
 
 /*
  * A standard descriptor that is closed would be given to the next file that is opened, and a message could end up inside it. The place is taken
@@ -25,7 +23,5 @@ int main(int argc, char **argv)
 {
 	if (open_standard_descriptors() < 0)
 		return NC_EXIT_FAILED;
-	if (argc > 1 && !strcmp(argv[1], NC_EDGE_COMMAND))
-		return nc_edge_main(argc, argv);
 	return nc_commands_main(argc, argv);
 }
