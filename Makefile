@@ -52,7 +52,7 @@ TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMP
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 DRIVERS := none guard run attach nftables proxy
-all: $B/netcordon $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
+all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:

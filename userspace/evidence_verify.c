@@ -26,7 +26,10 @@
 #include "folder.h"
 #include "text.h"
 
-#define ATTEMPTS 5
+#define ATTEMPTS 40 /* a writer that checkpoints as fast as it can is read between two checkpoints in the end */
+#define PAIR_ATTEMPTS 10
+#define PAIR_WAIT_US 1000
+#define CLOSING_ATTEMPTS 5
 #define CLOSING_WAIT_US 10000
 
 /* What a statement of the end or of a checkpoint vouches for. */
@@ -345,18 +348,20 @@ static int read_while_still(struct reading *reading, struct nc_error *reterr)
 	int r;
 
 	for (int attempt = 0;; attempt++) {
-		bool closing_now;
+		bool closing_now, half_a_pair;
 
 		take_snapshot(reading->folder_fd, &before);
 		r = read_all(reading, reterr);
 		take_snapshot(reading->folder_fd, &after);
 		/* Between the log's end and its closing statement lie a few syncs of a living writer. */
-		closing_now = r == 0 && reading->log.ended && !reading->closing.statement;
-		if (attempt == ATTEMPTS || (!closing_now && memcmp(&before, &after, sizeof(before)) == 0))
+		closing_now = r == 0 && reading->log.ended && !reading->closing.statement && attempt < CLOSING_ATTEMPTS;
+		/* A signature appears before its statement: for a moment a new one stands beside an old statement. */
+		half_a_pair = r < 0 && r != -ENOMEM && !after.files[0].inode && attempt < PAIR_ATTEMPTS;
+		if (attempt == ATTEMPTS || (!closing_now && !half_a_pair && memcmp(&before, &after, sizeof(before)) == 0))
 			return r;
 		forget(reading);
-		if (closing_now)
-			usleep(CLOSING_WAIT_US);
+		if (closing_now || half_a_pair)
+			usleep(closing_now ? CLOSING_WAIT_US : PAIR_WAIT_US);
 	}
 }
 

@@ -133,7 +133,7 @@ nothing_left() {
 	RUN_OPTIONS="--env-fd 6" cordon /usr/bin/env 6<"$WORLD/env" >"$WORLD/out"
 	[ "$(sort "$WORLD/out" | tr '\n' ' ')" = "A=1 B=3 EMPTY= SECRET=very-secret-value " ]
 	jq -e '.passed_environment==["SECRET","B","EMPTY"]' "$WORLD/evidence/checkpoint.json"
-	! grep -r very-secret-value "$WORLD/evidence" /run/netcordon
+	run ! grep -r very-secret-value "$WORLD/evidence" /run/netcordon
 	# wrong forms do not start anything
 	for wrong in 'NOVALUE\0' '=x\0' 'A=1\0A=2\0'; do
 		printf "$wrong" >"$WORLD/env"
