@@ -124,7 +124,7 @@ int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_pro
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the network namespaces");
 	if (launch->netns_fd >= 0 && !same_file(&workload, &host) && !same_file(&workload, &own))
 		return 0;
-	nc_error_set(reterr, NC_E_PROCESS_INVALID, -EINVAL, "the profile opens loopback, and the network namespace is not a private one");
+	nc_error_set(reterr, NC_E_PROCESS_INVALID, -EINVAL, "the profile opens loopback, and the network namespace is the host's own or netcordon's");
 	snprintf(reterr->pointer, sizeof(reterr->pointer), "/loopback");
 	return nc_error_hint(reterr, "name a private network namespace with --netns");
 }

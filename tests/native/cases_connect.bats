@@ -88,7 +88,7 @@ teardown_file() { world_down; }
 	through
 	as user self-tcp ::1 9000
 	through
-	as root self-tcp 127.0.0.1 9000
+	as root self-tcp 127.0.0.1 9001
 	through
 	as user self-tcp 100.64.7.2 9000
 	refused EPERM connect
