@@ -122,6 +122,14 @@ $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) 
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
+# The program in which one call can be made to fail (tests/faults/faults.c). Never installed.
+FAULT_CALLS := $(shell tests/faults/calls) execvp
+$B/tests/faults/faults.o: CFLAGS += -fno-builtin -U_FORTIFY_SOURCE
+$B/netcordon-faults: $B/tests/faults/faults.o $B/userspace/main.o $(USERSPACE) $(LOADER) | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(LIBS) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
 
 # Everything but main.c, so that a test links only what it calls.
@@ -177,7 +185,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/mutant/netcordon
+tools-built: $(TOOLS) $B/mutant/netcordon $B/netcordon-faults
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 

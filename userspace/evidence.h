@@ -41,6 +41,7 @@ int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_
 		      struct nc_evidence **ret_evidence, struct nc_error *reterr);
 /* Appends `record` (an object with "kind"; gets "sequence" and "previous" added). Buffered; nc_evidence_flush or a checkpoint makes it durable. */
 int nc_evidence_append(struct nc_evidence *evidence, json_t *record, struct nc_error *reterr);
+int nc_evidence_show(struct nc_evidence *evidence, struct nc_error *reterr); /* into the file, where a reader sees it; not yet durable */
 int nc_evidence_flush(struct nc_evidence *evidence, struct nc_error *reterr);
 /* Signs where the log stands; `what` says why now ("started", "periodic"); `extra` (may be NULL: counters, losses) is merged in. */
 int nc_evidence_checkpoint(struct nc_evidence *evidence, const char *what, const json_t *extra, struct nc_error *reterr);

@@ -138,6 +138,13 @@ int nc_evidence_append(struct nc_evidence *evidence, json_t *record, struct nc_e
 	return r;
 }
 
+int nc_evidence_show(struct nc_evidence *evidence, struct nc_error *reterr)
+{
+	int r = check_usable(evidence, reterr);
+
+	return r < 0 ? r : write_out(evidence, reterr);
+}
+
 int nc_evidence_flush(struct nc_evidence *evidence, struct nc_error *reterr)
 {
 	int r;

@@ -91,5 +91,4 @@ int nc_launch_update(const struct nc_host_options *host, const char *instance, c
 /* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
 
-
 #endif

@@ -148,7 +148,9 @@ static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 	int r = nc_watch_edge(watch->launch, reterr);
 
 	watch->dirty = true;
-	if (r == 0 || reterr->code == NC_E_EVIDENCE_UNWRITABLE)
+	if (r == 0) /* whoever follows the events sees them now; the next checkpoint makes them durable */
+		return nc_evidence_show(watch->launch->evidence, reterr);
+	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
 	nc_edge_end(&watch->launch->edge);
 	end_at_once(watch, "edge_lost");

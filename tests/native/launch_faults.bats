@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# launch_faults.bats - every call of a launch made to fail in turn: the command never runs, and nothing is left. EVERY=1 tries each; the ring samples.
+
+load helpers
+
+setup_file() {
+	world_up
+	base_profile
+	chmod 755 "$WORLD"
+	mkdir -m 1777 "$WORLD/marks"
+	# What the host needs once is in place, so that the calls counted are a launch's own.
+	cordon true
+}
+
+teardown_file() { world_down; }
+
+# faulty NAME: a launch under that name of the program in which a call fails; $status, and on descriptor 9 which call it was in $failed
+faulty() {
+	rm -rf "$WORLD/evidence" "$WORLD"/marks/*
+	status=0
+	bash -c 'exec -a "$0" "$@"' "$1" "$top/build/netcordon-faults" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" \
+		--evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- touch "$WORLD/marks/ran" 9>"$WORLD/failed" >"$WORLD/out" 2>&1 || status=$?
+	failed=$(cat "$WORLD/failed")
+}
+
+# Instances, cgroups of instances, entries of any map.
+nothing_left() {
+	[ "$(find "$ROOT"/netcordon-*.slice -mindepth 1 -type d | wc -l)" -eq 0 ] || { find "$ROOT"/netcordon-*.slice -mindepth 1 -type d >&2; return 1; }
+	"$netcordon" host status --root "$ROOT" --json | jq -e '.instances.used == 0 and .orphans_ended == 0 and .entries == {policy: 0, grants: 0, seen: 0}' >/dev/null
+}
+
+# sweep PREFIX STEP: until a launch makes fewer calls than the one that was to fail
+sweep() {
+	local n refused=0 tried=0
+	# From the fourth: main looks at three descriptors before it knows that it is a launch.
+	for ((n = 4; n < 4000; n += $2)); do
+		faulty "netcordon@$1$n"
+		[ -n "${failed#* }" ] || break
+		tried=$((tried + 1))
+		if [ "$status" -eq 0 ]; then
+			[ -e "$WORLD/marks/ran" ] || { echo "call $n ($failed): success, and the command did not run" >&2; return 1; }
+		else
+			refused=$((refused + 1))
+			[ ! -e "$WORLD/marks/ran" ] || { echo "call $n ($failed): the command ran, status $status" >&2; cat "$WORLD/out" >&2; return 1; }
+			[ "$status" -eq 125 ] || { echo "call $n ($failed): status $status" >&2; cat "$WORLD/out" >&2; return 1; }
+			[ "$(wc -l <"$WORLD/out")" -eq 1 ] || { echo "call $n ($failed): not one line:" >&2; cat "$WORLD/out" >&2; return 1; }
+		fi
+		nothing_left || { echo "call $n ($failed) left something" >&2; return 1; }
+	done
+	[ "$status" -eq 0 ] && [ -e "$WORLD/marks/ran" ] # the positive twin: the same program, when no call fails
+	[ "$tried" -ge 20 ] && [ "$refused" -ge 10 ]
+	echo "# $tried calls made to fail, $refused of them ended the launch" >&3
+}
+
+@test "system calls" { sweep "" "${EVERY:-13}"; }
+@test "demands for memory" { sweep m "${EVERY:-37}"; }
