@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,9 +22,13 @@ static const char *const mode_words[] = {
 #undef NC_WORD
 		NULL};
 
+#define PIPE_WAIT_MS 10000
+
 int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A pipe may be handed in; one that nobody writes to must not hold us: without a writer it is empty, with a silent one it is given up. */
+	NC_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	NC_FREE char *text = NULL;
 	size_t length = 0, size = 0;
 	ssize_t count;
@@ -40,6 +45,8 @@ int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struc
 		}
 		count = read(fd, text + length, size - length);
 		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0 && errno == EAGAIN && poll(&readable, 1, PIPE_WAIT_MS) == 1)
 			continue;
 		if (count < 0)
 			return nc_error_sys(reterr, NC_E_PROFILE_UNREADABLE, -errno, "read %s", path);
