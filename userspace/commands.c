@@ -24,6 +24,8 @@ const struct nc_command nc_commands[] = {
 	 .text = "Checks the profile, seals its policy in the kernel, signs the launch statement, proves with a canary that the refusal works, and "
 		 "only then "
 		 "starts COMMAND. When an error occurs before that, COMMAND never runs and nothing is left behind.\n"
+		 "When the supervisor is killed, COMMAND goes on behind its cordon, without resolver and log, until `host status`, `host down` or "
+		 "`stop` ends it; with --on-supervisor-death kill it dies at once, with keep only `stop` ends it.\n"
 		 "The exit status is COMMAND's own, 128 and the signal's number when a signal ended it, 125 when netcordon itself failed, 126 when "
 		 "COMMAND cannot "
 		 "be executed, 127 when it is not found. With --status-fd nothing has to be guessed from it.",
@@ -38,7 +40,9 @@ const struct nc_command nc_commands[] = {
 	 .name = "attach",
 	 .arguments = "--cgroup CGROUP --profile PROFILE [OPTION...]",
 	 .summary = "seal a cgroup that somebody else made",
-	 .text = "Seals an existing cgroup and supervises it until it is empty or `netcordon stop` ends it. What `run` would have done for the "
+	 .text = "Seals an existing cgroup and supervises it until it is empty or `netcordon stop` ends it. Then it is unsealed: what is put in "
+		 "later "
+		 "has no cordon. What `run` would have done for the "
 		 "process (user id, "
 		 "capabilities, seccomp, namespaces, descriptors) is checked as far as it can be seen from outside; the rest is named as a gap in "
 		 "the evidence.",
@@ -52,7 +56,7 @@ const struct nc_command nc_commands[] = {
 	 .summary = "start a command inside a live instance",
 	 .text = "Starts COMMAND under one authority of INSTANCE. `--authority plane` is the only way to the plane's destinations, and the only "
 		 "process that is "
-		 "handed the plane's credentials (--plane-env-fd). Exit statuses are those of `run`.",
+		 "handed the plane's credentials (--plane-env-fd). An authority has one live process tree at most. Exit statuses are those of `run`.",
 	 .options = nc_exec_options,
 	 .function = nc_command_exec,
 	 .privileged = true,
@@ -64,7 +68,9 @@ const struct nc_command nc_commands[] = {
 	 .name = "update",
 	 .arguments = "INSTANCE --profile PROFILE",
 	 .summary = "exchange the policy of a live instance",
-	 .text = "Seals the network part of PROFILE as a new revision and switches to it at once. Connections that it does not list end with an "
+	 .text = "Seals the destinations of PROFILE, the workload's and the plane's, as a new revision and switches to it at once. What it says "
+		 "about the "
+		 "process was settled at the start. Connections that it does not list end with an "
 		 "error at the "
 		 "application, others never notice. A profile that is refused leaves the policy before in force.",
 	 .options = nc_update_options,
@@ -107,7 +113,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "events",
 	 .arguments = "INSTANCE|FOLDER",
 	 .summary = "show what the kernel decided, and why",
-	 .text = "Reads the evidence of an instance, live or ended, by its name or by the evidence folder itself. Every first refusal of a "
+	 .text = "Reads the evidence of an instance, live or ended, by its name or by its evidence folder (a path with a slash). Every first refusal "
+		 "of a "
 		 "destination for a "
 		 "reason is an event; repeats are counted in the counters. With --json one record a line, as it stands in the evidence.",
 	 .options = nc_events_options,
@@ -162,7 +169,7 @@ const struct nc_command nc_commands[] = {
 	 .privileged = true},
 	{.group = "Evidence",
 	 .name = "evidence verify",
-	 .arguments = "FOLDER",
+	 .arguments = "FOLDER --public-key FILE [--expect FILE]",
 	 .summary = "check an instance's evidence with nothing but a public key",
 	 .text = "Answers complete (exit status 0), invalid (1), open (4: not closed, the instance may still live) or incomplete (5: something is "
 		 "missing or was "
@@ -193,7 +200,7 @@ const struct nc_command nc_commands[] = {
 	 .no_config = true},
 	{.group = "Conformance",
 	 .name = "conform",
-	 .arguments = "",
+	 .arguments = "--driver FILE --provider PROVIDER@REVISION [OPTION...] | --list",
 	 .summary = "run the conformance matrix against a provider",
 	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly "
 		 "the "
@@ -204,7 +211,7 @@ const struct nc_command nc_commands[] = {
 	 .no_config = true},
 	{.group = "Conformance",
 	 .name = "receipt sign",
-	 .arguments = "BUNDLE",
+	 .arguments = "BUNDLE --key FILE --attester NAME",
 	 .summary = "recheck a bundle and sign its statement as a receipt",
 	 .text = "Runs where the key is. Every outcome is decided again from the transcripts; refuses unless all five facts are established.",
 	 .options = nc_receipt_sign_options,
@@ -214,7 +221,7 @@ const struct nc_command nc_commands[] = {
 	 .no_config = true},
 	{.group = "Conformance",
 	 .name = "receipt verify",
-	 .arguments = "RECEIPT",
+	 .arguments = "RECEIPT [--attesters FILE]",
 	 .summary = "check a receipt's signature under the attester set",
 	 .text = "The set is compiled in, and empty as shipped. With --attesters the answer is valid under a set that the caller supplied, never a "
 		 "grade. A key that was rotated since and a revoked one are answers of their own: exit status 6 and 7.",
@@ -225,7 +232,7 @@ const struct nc_command nc_commands[] = {
 	 .no_config = true},
 	{.group = "Conformance",
 	 .name = "admit",
-	 .arguments = "",
+	 .arguments = "--capability FILE|run|attach --profile PROFILE [OPTION...]",
 	 .summary = "would this profile be admitted on this provider",
 	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything "
 		 "else. "
