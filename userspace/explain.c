@@ -166,8 +166,6 @@ static const char *condition_of(const struct nc_explanation *e)
 		return "the resolver answers for listed names only; where it is not there the answer is deny, resolver_absent";
 	if (e->reason == NC_REASON_LOOPBACK_OPEN)
 		return "only in the network namespace that the instance was sealed in, and not the host's";
-	if (e->reason == NC_REASON_WIRE_QUIC)
-		return "at the first packet; \"wire\": \"any\" opens it, and then only the address is compared";
 	if (e->host.literal || e->decision != NC_ALLOW)
 		return "";
 	if (e->reason == NC_REASON_MODE_UNRESTRICTED)
@@ -180,16 +178,12 @@ static void fill_entries(const struct nc_profile *profile, struct nc_explanation
 	bool denied = e->decision == NC_DENY;
 
 	nc_explain_match(profile, e->authority, &e->host, e->port, e->protocol, &e->matched);
-	/* The call would pass and its first packet would not: the answer is the one that the user sees in the end. */
-	if (e->reason == NC_REASON_GRANT_LIVE && e->protocol == IPPROTO_UDP && e->matched.valid && e->matched.destination->wire == NC_WIRE_TLS) {
-		e->decision = NC_DENY;
-		e->reason = NC_REASON_WIRE_QUIC;
-	}
 	if (!e->matched.valid && denied && (e->reason == NC_REASON_DESTINATION_NOT_LISTED || e->reason == NC_REASON_ADDRESS_NOT_PUBLIC))
 		nc_explain_nearest(profile, e->authority, &e->host, e->port, e->protocol, &e->nearest);
 	e->name_binding = "";
+	/* Whatever `wire` asks for: no program compares the name in the first bytes yet. */
 	if (e->matched.valid && !e->matched.destination->literal)
-		e->name_binding = e->matched.destination->wire == NC_WIRE_ANY ? "address" : "wire";
+		e->name_binding = "address";
 	e->condition = condition_of(e);
 }
 

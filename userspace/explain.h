@@ -55,8 +55,8 @@ struct nc_explanation {
 	union nc_address carried;	 /* the IPv4 address in it */
 	struct nc_explain_entry matched; /* what the profile lists for just this, whatever the verdict says of it */
 	struct nc_explain_entry nearest; /* where nothing matched: what may have been meant */
-	const char *name_binding; /* "wire": the first bytes must show the name; "address": only the address is compared; "" without a listed name */
-	const char *condition;	  /* what the answer depends on, as a sentence; "" */
+	const char *name_binding;	 /* "address": only the address is compared; "" without a listed name */
+	const char *condition;		 /* what the answer depends on, as a sentence; "" */
 };
 
 /* PROFILE_INVALID is never an answer here: the profile is a checked one. USAGE names what is wrong with the question's host. */

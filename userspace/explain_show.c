@@ -62,9 +62,7 @@ void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 	show_entry(stream, "listed", &e->matched);
 	show_entry(stream, "nearest", &e->nearest);
 	if (*e->name_binding)
-		fprintf(stream, "%-9s%s\n", "name",
-			!strcmp(e->name_binding, "wire") ? "compared in the first bytes of the connection"
-							 : "not compared on the wire; only the address is");
+		fprintf(stream, "%-9s%s\n", "name", "not compared on the wire; only the address is");
 	if (*e->condition)
 		fprintf(stream, "%-9s%s\n", "if", e->condition);
 }

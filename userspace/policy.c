@@ -71,7 +71,7 @@ static int refuse_names(const struct part *part, struct nc_error *reterr)
 	for (size_t i = 0; i < part->count; i++) {
 		if (part->destinations[i].literal)
 			continue;
-		nc_error_set(reterr, NC_E_NAMES_UNSUPPORTED, -EOPNOTSUPP, "%s is a host name, and this build has no resolver",
+		nc_error_set(reterr, NC_E_NAMES_UNSUPPORTED, -EOPNOTSUPP, "%s is a host name, and only the workload's names are resolved",
 			     part->destinations[i].name);
 		snprintf(reterr->pointer, sizeof(reterr->pointer), "/%s/destinations/%zu/host",
 			 part->authority == NC_AUTHORITY_PLANE ? "plane" : "network", i);

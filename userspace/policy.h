@@ -7,10 +7,10 @@
 #include "profile.h"
 
 /* Entries come out sorted and unique; an empty allowlist compiles to mode none. The same profile always gives the same bytes. The caller frees
- * with nc_image_free. Until names are resolved here, a host name is NAMES_UNSUPPORTED, with its pointer. */
+ * with nc_image_free. A host name is NAMES_UNSUPPORTED, with its pointer: for the plane, whose names nobody resolves. */
 int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_error *reterr);
 /*
- * The same with host names in it, for `explain`, which resolves nothing: a name's id is its place, from 1, in the sorted list of the authority's names.
+ * The same with host names in it: a name's id is its place, from 1, in the sorted list of the authority's names.
  * The texts belong to the profile, the list to the caller (free).
  */
 struct nc_policy_names {
