@@ -19,19 +19,23 @@
 #include <sys/mman.h>
 
 /* name, what it returns when it fails */
+/* clang-format off */
 #define CALLS(X)                                                                                                                                     \
 	X(open, -1)                                                                                                                                  \
-	X(openat, -1) X(open64, -1) X(fopen, 0) X(fopen64, 0) X(fdopen, 0) X(opendir, 0) X(fdopendir, 0) X(mkdir, -1) X(mkdirat, -1) X(mount, -1)    \
-		X(pipe2, -1) X(socket, -1) X(socketpair, -1) X(bind, -1) X(listen, -1) X(connect, -1) X(accept4, -1) X(getsockname, -1)              \
-			X(setsockopt, -1) X(getsockopt, -1) X(send, -1) X(sendto, -1) X(sendmsg, -1) X(recv, -1) X(recvmsg, -1) X(read, -1)          \
-				X(pread, -1) X(readv, -1) X(write, -1) X(pwrite, -1) X(writev, -1) X(rename, -1) X(renameat, -1) X(renameat2, -1)    \
-					X(fsync, -1) X(fdatasync, -1) X(fstat, -1) X(stat, -1) X(fstatat, -1) X(fstatfs, -1) X(statfs, -1)           \
-						X(getrandom, -1) X(prctl, -1) X(setrlimit, -1) X(setrlimit64, -1) X(getrlimit, -1)                   \
-							X(getrlimit64, -1) X(setsid, -1) X(chdir, -1) X(dup2, -1) X(dup3, -1) X(fcntl, -1)           \
-								X(fcntl64, -1) X(signalfd, -1) X(sigprocmask, -1) X(sigaction, -1) X(sigpending, -1) \
-									X(poll, -1) X(setns, -1) X(flock, -1) X(syscall, -1) X(memfd_create, -1)     \
-										X(mmap, -1) X(mmap64, -1) X(mlock, -1) X(madvise, -1)
+	X(openat, -1)                                                                                                                                \
+	X(open64, -1)                                                                                                                                \
+	X(fopen, 0) X(fopen64, 0) X(fdopen, 0) X(opendir, 0) X(fdopendir, 0) X(mkdir, -1) X(mkdirat, -1) X(mount, -1) X(pipe2, -1) X(socket, -1)     \
+		X(socketpair, -1) X(bind, -1) X(listen, -1) X(connect, -1) X(accept4, -1) X(getsockname, -1) X(setsockopt, -1) X(getsockopt, -1)     \
+			X(send, -1) X(sendto, -1) X(sendmsg, -1) X(recv, -1) X(recvmsg, -1) X(read, -1) X(pread, -1) X(readv, -1) X(write, -1)       \
+				X(pwrite, -1) X(writev, -1) X(rename, -1) X(renameat, -1) X(renameat2, -1) X(fsync, -1) X(fdatasync, -1)             \
+					X(fstat, -1) X(stat, -1) X(fstatat, -1) X(fstatfs, -1) X(statfs, -1) X(getrandom, -1) X(prctl, -1)           \
+						X(setrlimit, -1) X(setrlimit64, -1) X(getrlimit, -1) X(getrlimit64, -1) X(setsid, -1) X(chdir, -1)   \
+							X(dup2, -1) X(dup3, -1) X(fcntl, -1) X(fcntl64, -1) X(signalfd, -1) X(sigprocmask, -1)       \
+								X(sigaction, -1) X(sigpending, -1) X(poll, -1) X(setns, -1) X(flock, -1)             \
+									X(syscall, -1) X(memfd_create, -1) X(mmap, -1) X(mmap64, -1) X(mlock, -1)    \
+										X(madvise, -1)
 #define DEMANDS(X) X(malloc, 0) X(calloc, 0) X(realloc, 0) X(reallocarray, 0) X(strdup, 0)
+/* clang-format on */
 
 struct counter {
 	unsigned long made, at;

@@ -178,7 +178,7 @@ nothing_left() {
 	MEMBERS='"process":{"limits":{"memory":"512M"}}' profile tcp $PUB_A 443
 	[ "$(cordon /usr/bin/python3 -c 'x = bytearray(64 << 20); print(len(x))')" = $((64 << 20)) ]
 	nothing_left
-	! ls -d /sys/fs/cgroup/*/netcordon-* 2>/dev/null
+	run ! ls -d /sys/fs/cgroup/*/netcordon-* 2>/dev/null
 }
 
 @test "the status descriptor says what happened, in order, each line whole" {

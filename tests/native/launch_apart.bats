@@ -46,19 +46,19 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 	plane_exec -- "$tools/attempt" tcp $PRIV 443
 	reached $PRIV 443
 	mark
-	! plane_exec -- "$tools/attempt" tcp $PUB_A 443
+	run ! plane_exec -- "$tools/attempt" tcp $PUB_A 443
 	nothing_reached $PUB_A 443
 	gone
 	# and the other way round
 	mark
-	! cordon "$tools/attempt" tcp $PRIV 443
+	run ! cordon "$tools/attempt" tcp $PRIV 443
 	nothing_reached $PRIV 443
 	# what was passed is recorded by name, under its authority; no value is anywhere
 	resident /bin/sleep 90
 	plane_exec --plane-env-fd 6 -- /bin/sh -c 'exit 3' 6<"$WORLD/credentials" || true
 	gone
 	jq -e -s 'any(.[]; .kind=="exec" and .authority=="plane" and .passed_environment==["RUN_TOKEN"] and .result.code==3)' "$WORLD/evidence/events.jsonl"
-	! grep -r $secret "$WORLD/evidence" /run/netcordon "$WORLD/status"
+	run ! grep -r $secret "$WORLD/evidence" /run/netcordon "$WORLD/status"
 }
 
 @test "a second tree under an authority is refused while the first lives" {
@@ -118,7 +118,7 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 	grep -q '^CapEff:.0000000000000000$' "/proc/$edge/status"
 	grep -q '^CapBnd:.0000000000000000$' "/proc/$edge/status"
 	grep -q '^Seccomp:.2$' "/proc/$edge/status"
-	! ls -l "/proc/$edge/fd" | grep -E 'key|evidence|credentials'
+	run ! grep -E 'key|evidence|credentials' <(ls -l "/proc/$edge/fd")
 	# neither holds the credential in its memory
 	for pid in $supervisor $edge; do
 		timeout 20 python3 - "$pid" $secret <<-'PYTHON'

@@ -68,7 +68,7 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	grep -q "^0::.*netcordon-.*slice/" "$WORLD/out"
 	jq -e '.born=="held_and_moved"' "$WORLD/evidence/checkpoint.json"
 	mark
-	! COMMAND="$tools/attempt tcp $PUB_B 443" inside "$tool" deny 435 38
+	COMMAND="$tools/attempt tcp $PUB_B 443" run ! inside "$tool" deny 435 38
 	nothing_reached $PUB_B 443
 	cordon /bin/true
 	jq -e '.born=="clone_into_cgroup"' "$WORLD/evidence/checkpoint.json"
@@ -146,7 +146,7 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	jq -e '.result.cause=="program_lost"' "$WORLD/evidence/closing.json"
 	cordon "$tools/attempt" tcp $PUB_A 443
 	mark
-	! cordon "$tools/attempt" tcp $PUB_B 443
+	run ! cordon "$tools/attempt" tcp $PUB_B 443
 	nothing_reached $PUB_B 443
 }
 

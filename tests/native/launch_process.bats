@@ -173,7 +173,7 @@ tool=$BATS_TEST_DIRNAME/../../build/tests/native/launch_tool
 		/bin/sh -c '$tool typein 0 x; $tool typein 1 x; $tool typein 2 x; $tool paste 0; exec 3</dev/tty && echo has-tty'" /dev/null </dev/null | tr -d '\r')
 	echo "$typed"
 	[ "$(grep -c EPERM <<<"$typed")" -eq 4 ]
-	! grep -q has-tty <<<"$typed"
+	run ! grep -q has-tty <<<"$typed"
 	[ "$(jq -r '.process.descriptors[0].kind' "$WORLD/ev-tty/launch.json")" = terminal ]
 	typed=$(printf 'stty -a | head -n 1; tty; echo "got $((40+2))"; %s typein 0 x; exit 5\n' "$tool" | timeout 60 script -qec "$netcordon run --pty --profile $WORLD/profile.json \
 		--root $ROOT --netns /run/netns/$WL --evidence $WORLD/ev-pty --key $WORLD/key.pem -- /bin/sh -i; echo status \$?" /dev/null | tr -d '\r')
