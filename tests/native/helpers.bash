@@ -10,6 +10,8 @@
 # setup_file calls world_up, teardown_file world_down; both may be repeated. Nothing here reaches another interface of the machine. Everything that
 # runs does so under `timeout`. Questions about the past are asked with mark and fence: mark where the log ends, try, fence, then look at what came since.
 
+bats_require_minimum_version 1.5.0
+
 # shellcheck disable=SC2034
 PUB_A=93.184.216.34 PUB_B=93.184.216.35 PUB_C=93.184.216.36 PUB_SELF=93.184.216.40 FENCE=93.184.216.99
 PUB6_A=2606:2800:220:1:248:1893:25c8:1946 PUB6_B=2606:2800:220:1:248:1893:25c8:1947 PUB6_SELF=2606:2800:220:1::40
