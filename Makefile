@@ -189,6 +189,15 @@ tools-built: $(TOOLS) $B/mutant/netcordon $B/netcordon-faults
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
+$B/tests/bench/%: tests/bench/%.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@
+
+bench: deps ## what a launch costs over a bare fork and exec, and a call with the programs over one without
+	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
+	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 	$(Q)tests/fuzz/run $(FUZZ_SECONDS)
