@@ -32,6 +32,8 @@ teardown_file() { world_down; }
 	through
 	fence
 	arrived "$reports"
+	# The control's socket is gone and says so: each report is repeated once, within a second (RFC 3376 8.1 and 8.11, RFC 3810 9.11).
+	sleep 2.5
 	for who in user root attached; do
 		mark
 		as $who mcast-join 239.1.2.3
