@@ -100,12 +100,12 @@ out_wire() {
 	TO="$PUB_B 443" out mptcp $PUB_B 443
 	in_net ip mptcp endpoint add $PUB_B id 7 signal
 	in_wl ip mptcp limits set subflow 2 add_addr_accepted 2
-	witness net mptcp $PUB_A 444
+	witness net mptcp $PUB_A 445
 	mark
-	try attempt_user mptcp-hold $PUB_A 444
+	try attempt_user mptcp-hold $PUB_A 445
 	through
 	fence
-	wire $PUB_B 444
+	wire $PUB_B 445
 }
 
 @test "io_uring: connect and sendmsg inline, on a worker, on a polling thread; socket" {
