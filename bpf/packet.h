@@ -22,6 +22,10 @@
 #define NC_PROTO_HOPOPTS 0
 #define NC_LOOPBACK_IFINDEX 1 /* in every network namespace (LOOPBACK_IFINDEX of linux/net.h) */
 
+/* A packet that is meant to die on the way makes a router its destination, and control data of sendmsg sets what setsockopt is refused. No destination is
+ * 32 hops away, and no system starts with less (RFC 1340 says 64). */
+#define NC_HOP_LIMIT_LEAST 32
+
 struct nc_ipv4_header {
 	__u8 version_length;
 	__u8 tos;

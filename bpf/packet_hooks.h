@@ -59,7 +59,7 @@ int egress(struct __sk_buff *skb)
 	far.port_be = packet.destination_port_be;
 	far.protocol = packet.protocol;
 	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
-	if (!plain && NC_CHECK(EGRESS_FORM))
+	if ((!plain || packet.hop_limit < NC_HOP_LIMIT_LEAST) && NC_CHECK(EGRESS_FORM))
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return NC_PASS;

@@ -108,7 +108,7 @@ int bind6(struct bpf_sock_addr *ctx)
  * The options that real clients set and that cannot move a packet; the numbers are the kernel's user ABI (asm-generic/socket.h, linux/tcp.h, linux/in.h,
  * linux/in6.h, linux/udp.h). What is left out on purpose, among others: SO_BINDTODEVICE, SO_DONTROUTE, SO_MARK, SO_ZEROCOPY, SO_TXTIME, IP_OPTIONS,
  * IP_HDRINCL, IP_TTL, IP_FREEBIND and IP_TRANSPARENT (a source that is not ours), IP_UNICAST_IF and their IPv6 forms, routing and extension headers, flow labels, every multicast join,
- * TCP_REPAIR, TCP_ULP, TCP_FASTOPEN (a listener's), TCP_MD5SIG.
+ * IP_LOCAL_PORT_RANGE (a fixed port by another name), TCP_REPAIR, TCP_ULP, TCP_FASTOPEN (a listener's), TCP_MD5SIG.
  */
 static __always_inline int nc_option_socket_level(int option)
 {
@@ -155,15 +155,12 @@ static __always_inline int nc_option_ip_level(int option)
 	case 6:	 /* IP_RECVOPTS */
 	case 8:	 /* IP_PKTINFO: receive */
 	case 10: /* IP_MTU_DISCOVER */
-	case 11: /* IP_RECVERR */
 	case 12: /* IP_RECVTTL */
 	case 13: /* IP_RECVTOS */
 	case 20: /* IP_RECVORIGDSTADDR */
 	case 24: /* IP_BIND_ADDRESS_NO_PORT */
 	case 25: /* IP_RECVFRAGSIZE */
-	case 26: /* IP_RECVERR_RFC4884 */
 	case 49: /* IP_MULTICAST_ALL: 0 refuses what others joined */
-	case 51: /* IP_LOCAL_PORT_RANGE */
 		return 1;
 	}
 	return 0;
@@ -174,9 +171,7 @@ static __always_inline int nc_option_ipv6_level(int option)
 	switch (option) {
 	case 1:	 /* IPV6_ADDRFORM */
 	case 23: /* IPV6_MTU_DISCOVER */
-	case 25: /* IPV6_RECVERR */
 	case 26: /* IPV6_V6ONLY */
-	case 31: /* IPV6_RECVERR_RFC4884 */
 	case 49: /* IPV6_RECVPKTINFO */
 	case 51: /* IPV6_RECVHOPLIMIT */
 	case 60: /* IPV6_RECVPATHMTU */
@@ -226,6 +221,15 @@ static __always_inline int nc_option_udp_level(int option)
 	return option == 1 || option == 103 || option == 104; /* UDP_CORK, UDP_SEGMENT, UDP_GRO */
 }
 
+/*
+ * IP_RECVERR and its relatives bring what an ICMP error quotes to the application: any host that can name the connection's ports could send data in, past
+ * the ingress program, which error handling does not pass. glibc's resolver gives up when they are refused, so they are answered with success and not set.
+ */
+static __always_inline int nc_option_swallowed(int level, int option)
+{
+	return (level == 0 && (option == 11 || option == 26)) || (level == 41 && (option == 25 || option == 31));
+}
+
 static __always_inline int nc_option_known(int level, int option)
 {
 	switch (level) {
@@ -251,6 +255,10 @@ int setsockopt(struct bpf_sockopt *ctx)
 	struct bpf_sock *socket = ctx->sk;
 	struct nc_label *label = 0;
 
+	if (NC_CHECK(OPTION) && nc_option_swallowed(ctx->level, ctx->optname)) {
+		ctx->optlen = -1; /* the kernel's own handler is passed over, and the call succeeds */
+		return NC_PASS;
+	}
 	if (!NC_CHECK(OPTION) || nc_option_known(ctx->level, ctx->optname)) {
 		ctx->optlen = 0; /* the caller's own bytes are used: none of ours, and no limit of a page */
 		return NC_PASS;

@@ -84,3 +84,42 @@ teardown_file() { world_down; }
 		through || { echo "option $row" >&2; return 1; }
 	done
 }
+
+# python SCRIPT: behind the cordon, with the listed address in A
+python() { cordon /usr/bin/env A=$PUB_A A6=$PUB6_A python3 -c "$1"; }
+
+@test "a hop limit as control data: a packet that would die on the way does not leave, one with the usual limit does" {
+	local limit
+	for limit in 1 7 31; do
+		mark
+		run python "import os,socket,struct
+s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)
+try: s.sendmsg([b'x'],[(0,socket.IP_TTL,struct.pack('i',$limit))],0,(os.environ['A'],443)); print('sent')
+except PermissionError: print('refused')
+s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM)
+try: s.sendmsg([b'x'],[(41,52,struct.pack('i',$limit))],0,(os.environ['A6'],443)); print('sent')
+except PermissionError: print('refused')"
+		[ "$output" = $'refused\nrefused' ]
+		refusal packet_malformed
+		nothing_reached $PUB_A 443
+		nothing_reached $PUB6_A 443
+	done
+	mark
+	python "import os,socket,struct
+s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)
+s.sendmsg([b'x'],[(0,socket.IP_TTL,struct.pack('i',64))],0,(os.environ['A'],443))"
+	reached $PUB_A 443
+}
+
+@test "errors of the way bring no data in: the option succeeds and is not set; a range of local ports is refused like a bind" {
+	run python "import socket
+for family,level,option in ((socket.AF_INET,0,11),(socket.AF_INET,0,26),(socket.AF_INET6,41,25),(socket.AF_INET6,41,31)):
+    s=socket.socket(family,socket.SOCK_DGRAM)
+    s.setsockopt(level,option,1)
+    print(s.getsockopt(level,option))
+try: socket.socket(socket.AF_INET,socket.SOCK_DGRAM).setsockopt(0,51,(45678|45678<<16).to_bytes(4,'little')); print('set')
+except PermissionError: print('refused')"
+	echo "$output"
+	[ "$output" = $'0\n0\n0\n0\nrefused' ]
+	refusal option_refused
+}

@@ -8,7 +8,7 @@
 bats_require_minimum_version 1.5.0
 load helpers
 
-cases=match.listed.tcp.4,match.port.tcp.4,match.name.byte.4,redirect.listed.4,redirect.other.302.4,public.literal.private10.4
+cases=match.listed.tcp.4,match.port.tcp.4,match.name.byte.4,redirect.listed.302.4,redirect.other.302.4,public.literal.private10.4
 cases=$cases,public.answer.private10.4,public.second.4,separate.plane.listed.4,separate.workload.crosses.4,separate.plane.crosses.6
 cases=$cases,separate.credential,deny.unlisted.6,deny.tcp.4,deny.udp.6,deny.ignored.listed.4
 
