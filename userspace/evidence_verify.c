@@ -26,10 +26,10 @@
 #include "folder.h"
 #include "text.h"
 
-#define ATTEMPTS 40 /* a writer that checkpoints as fast as it can is read between two checkpoints in the end */
+#define ATTEMPTS 240 /* a writer that checkpoints as fast as it can is read between two checkpoints in the end */
 #define PAIR_ATTEMPTS 10
 #define PAIR_WAIT_US 1000
-#define CLOSING_ATTEMPTS 5
+#define CLOSING_ATTEMPTS 100 /* a second: a disk that is busy with others takes its time to sync */
 #define CLOSING_WAIT_US 10000
 
 /* What a statement of the end or of a checkpoint vouches for. */
