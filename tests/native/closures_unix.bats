@@ -7,6 +7,8 @@ load helpers
 setup_file() {
 	world_up
 	world_listen
+	# An address of its own for the last tests: connections that the helpers of others made elsewhere may still be closing.
+	witness net udp $PUB_C 443
 	base_profile
 	attach_up
 }
@@ -106,16 +108,16 @@ helper() {
 
 @test "a socket of the workload's own that a helper outside uses leads nowhere" {
 	local who
-	helper scm-taker "$WORLD/taker" $PUB_B 443
+	helper scm-taker "$WORLD/taker" $PUB_C 443
 	try attempt_user scm-send udp "$WORLD/taker"
 	through
 	wait $HELPER
 	for who in $(everyone unix_pathname); do
-		helper scm-taker "$WORLD/taker" $PUB_B 443
+		helper scm-taker "$WORLD/taker" $PUB_C 443
 		mark
 		as $who scm-send udp "$WORLD/taker"
 		refused
-		nothing_reached $PUB_B
+		nothing_reached $PUB_C
 		kill $HELPER 2>/dev/null || true
 		wait $HELPER || true
 	done
@@ -125,10 +127,10 @@ helper() {
 	local who
 	MEMBERS='"accept_gaps":["unix_sockets"]' base_profile
 	# out: our socket, used by a task that stands in no cordon
-	helper scm-taker "$WORLD/taker" $PUB_B 443
+	helper scm-taker "$WORLD/taker" $PUB_C 443
 	mark
 	as user scm-send udp "$WORLD/taker"
-	nothing_reached $PUB_B
+	nothing_reached $PUB_C
 	kill $HELPER 2>/dev/null || true
 	wait $HELPER || true
 	base_profile
