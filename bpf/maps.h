@@ -21,7 +21,7 @@ struct {
 	__type(value, struct nc_settings);
 } settings SEC(".maps");
 
-/* Written by the owner of the instance, by memory map: generation last. */
+/* Written by the owner of the instance, by bpf(2), for the kernel refuses a writable memory map here: generation last. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
