@@ -173,6 +173,10 @@ static int join(struct nc_world *world, struct place *place, uint32_t n, struct 
 		if (!r)
 			r = nc_link_address(place->socket, place->place_index, &place->place_address[family], bits, reterr);
 		if (!r)
+			r = nc_link_neighbour(core, place->core_index, &place->place_address[family], place->socket, place->place_device, reterr);
+		if (!r)
+			r = nc_link_neighbour(place->socket, place->place_index, &place->core_address[family], core, place->core_device, reterr);
+		if (!r)
 			r = nc_link_route(place->socket, family ? 6 : 4, NULL, 0, &place->core_address[family], place->place_index, reterr);
 	}
 	return r;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* world_link.c - veth pairs, addresses and routes by libnl */
+/* world_link.c - veth pairs, addresses, neighbours and routes by libnl */
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/neighbour.h>
 #include <net/if.h>
 #include <netlink/addr.h>
 #include <netlink/errno.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
 #include <netlink/route/link/veth.h>
+#include <netlink/route/neighbour.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
 #include <string.h>
@@ -138,6 +140,29 @@ int nc_link_address(struct nl_sock *socket, int index, const union nc_address *a
 	nl_addr_put(local);
 	rtnl_addr_put(request);
 	return r < 0 && r != -NLE_EXIST ? failed(r, "add the address", text, reterr) : 0;
+}
+
+int nc_link_neighbour(struct nl_sock *socket, int index, const union nc_address *neighbour, struct nl_sock *theirs, const char *device,
+		      struct nc_error *reterr)
+{
+	struct nl_addr *destination = nl_of(neighbour, 128);
+	struct rtnl_neigh *request = rtnl_neigh_alloc();
+	struct rtnl_link *link = NULL;
+	int r = -NLE_NOMEM;
+
+	if (destination && request)
+		r = rtnl_link_get_kernel(theirs, 0, device, &link);
+	if (r >= 0) {
+		rtnl_neigh_set_ifindex(request, index);
+		rtnl_neigh_set_dst(request, destination);
+		rtnl_neigh_set_lladdr(request, rtnl_link_get_addr(link));
+		rtnl_neigh_set_state(request, NUD_PERMANENT);
+		r = rtnl_neigh_add(socket, request, NLM_F_CREATE);
+	}
+	rtnl_link_put(link);
+	nl_addr_put(destination);
+	rtnl_neigh_put(request);
+	return r < 0 ? failed(r, "add the neighbour", device, reterr) : 0;
 }
 
 int nc_link_route(struct nl_sock *socket, int family, const union nc_address *address, int prefix_length, const union nc_address *gateway, int index,

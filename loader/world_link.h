@@ -21,6 +21,12 @@ int nc_link_remove(struct nl_sock *socket, const char *name, struct nc_error *re
 int nc_link_up(struct nl_sock *socket, const char *name, int *ret_index, struct nc_error *reterr);
 /* prefix_length counts in the mapped form: 128 is one address of either family. Without duplicate address detection. */
 int nc_link_address(struct nl_sock *socket, int index, const union nc_address *address, int prefix_length, struct nc_error *reterr);
+/*
+ * Tells the device `index` behind `socket` that `neighbour` lives at the link address of `device` behind `theirs`, for good. Without it the first packet
+ * of a new link waits a second: the first IPv6 solicitation is mostly lost there.
+ */
+int nc_link_neighbour(struct nl_sock *socket, int index, const union nc_address *neighbour, struct nl_sock *theirs, const char *device,
+		      struct nc_error *reterr);
 /* Routes address/prefix_length (0: everything of `family`) by `gateway` (NULL: on the link) out of the device. */
 int nc_link_route(struct nl_sock *socket, int family, const union nc_address *address, int prefix_length, const union nc_address *gateway, int index,
 		  struct nc_error *reterr);

@@ -43,13 +43,16 @@ world_up() {
 	mkdir "$ROOT"
 	ip netns add "$WL"
 	ip netns add "$NET"
-	ip -n "$WL" link add wl0 type veth peer name net0 netns "$NET"
+	ip -n "$WL" link add wl0 address 02:00:00:00:07:02 type veth peer name net0 address 02:00:00:00:07:01 netns "$NET"
 	for address in 100.64.7.2/24 fd77::2/64; do ip -n "$WL" addr add $address dev wl0 nodad 2>/dev/null || ip -n "$WL" addr add $address dev wl0; done
 	for address in 100.64.7.1/24 fd77::1/64; do ip -n "$NET" addr add $address dev net0 nodad 2>/dev/null || ip -n "$NET" addr add $address dev net0; done
 	for address in $PUB_A $PUB_B $PUB_C $FENCE $PRIV $PRIV2 $META $PUB6_A $PUB6_B $PRIV6 $META6; do ip -n "$NET" addr add $address dev lo; done
 	for address in $PUB_SELF $PUB6_SELF; do ip -n "$WL" addr add $address dev lo; done
 	ip -n "$WL" link set lo up && ip -n "$NET" link set lo up
 	ip -n "$WL" link set wl0 up && ip -n "$NET" link set net0 up
+	# Neighbours are told, not asked for: the first solicitation on a new link is mostly lost and repeated after a second.
+	for address in 100.64.7.1 fd77::1; do ip -n "$WL" neigh add $address lladdr 02:00:00:00:07:01 nud permanent dev wl0; done
+	for address in 100.64.7.2 fd77::2; do ip -n "$NET" neigh add $address lladdr 02:00:00:00:07:02 nud permanent dev net0; done
 	ip -n "$WL" route add default via 100.64.7.1 && ip -n "$WL" -6 route add default via fd77::1
 	# Segment routing headers and ping sockets work for anybody in this world: the paths must be real.
 	in_net sysctl -qw net.ipv6.conf.all.seg6_enabled=1 net.ipv6.conf.net0.seg6_enabled=1 2>/dev/null || true
