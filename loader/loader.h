@@ -257,6 +257,8 @@ void nc_events_close(struct nc_events *events);
 
 /* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */
 
+/* Brings the calling thread back to its own network namespace, or ends the process: in the workload's, with everything that we hold, there is no going on. */
+void nc_netns_return(int own_netns_fd);
 /* Network namespace cookie of netns_fd (-1: the caller's), by SO_NETNS_COOKIE on a socket made there; 0 and success before 5.14. */
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */
