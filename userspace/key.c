@@ -29,6 +29,19 @@ struct nc_secret_key {
 	uint8_t bytes[crypto_sign_SECRETKEYBYTES]; /* libsodium's form: seed and public key */
 };
 
+/* A key's file while it is read. On the stack: three guarded allocations cost a launch more than the rest of what it does with a key. */
+struct reading {
+	uint8_t seed[NC_PEM_RAW_SIZE];
+	size_t used; /* bytes of `text` that are to be wiped */
+	char text[NC_PEM_FILE_MAX];
+};
+
+static void wipe(struct reading *reading)
+{
+	sodium_memzero(reading->seed, sizeof(reading->seed));
+	sodium_memzero(reading->text, reading->used);
+}
+
 static void cleanup_sodium(void *pointer)
 {
 	sodium_free(*(void **)pointer);
@@ -173,13 +186,12 @@ static void keep_from_children(struct nc_secret_key *key)
 int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct nc_error *reterr)
 {
 	SODIUM_FREE struct nc_secret_key *key = NULL;
-	SODIUM_FREE uint8_t *seed = NULL;
-	SODIUM_FREE char *text = NULL;
+	__attribute__((cleanup(wipe))) struct reading reading;
 	struct nc_public_key public;
 	NC_CLOSE int fd = -1;
-	size_t length;
 	int r;
 
+	reading.used = 0;
 	r = begin(reterr);
 	if (r < 0)
 		return r;
@@ -187,18 +199,17 @@ int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct 
 	if (r < 0)
 		return r;
 	key = sodium_malloc(sizeof(*key));
-	seed = sodium_malloc(NC_PEM_RAW_SIZE);
-	text = sodium_malloc(NC_PEM_FILE_MAX);
-	if (!key || !seed || !text)
+	if (!key)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no guarded memory for a key");
-	r = read_small(fd, path, text, &length, reterr);
+	reading.used = sizeof(reading.text);
+	r = read_small(fd, path, reading.text, &reading.used, reterr);
 	if (r < 0)
 		return r;
-	r = nc_pem_decode(NC_PEM_PRIVATE, path, text, length, seed, reterr);
+	r = nc_pem_decode(NC_PEM_PRIVATE, path, reading.text, reading.used, reading.seed, reterr);
 	if (r < 0)
 		return r;
 	keep_from_children(key);
-	crypto_sign_seed_keypair(public.bytes, key->bytes, seed);
+	crypto_sign_seed_keypair(public.bytes, key->bytes, reading.seed);
 	sodium_mprotect_readonly(key);
 	*ret_key = NC_TAKE_PTR(key);
 	return 0;

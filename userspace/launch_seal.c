@@ -111,8 +111,11 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
-			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
+	if (!launch->names.count)
+		return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
+	nc_launch_events_close(launch); /* a ring has one reader */
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, &launch->resolver,
+			     &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -178,6 +181,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	launch->update_fd = -1;
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
+	nc_launch_events_close(launch);
 	nc_edge_end(&launch->edge);
 	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);

@@ -213,11 +213,15 @@ static int await(struct nc_launch *launch, const bool *flag, struct nc_error *re
 	return r;
 }
 
-/* What waits at the resolver's sockets meanwhile is answered by the new edge. */
+/* What waits at the resolver's sockets meanwhile is answered by the new edge. Where there was none the ring was read here, and whoever comes goes on. */
 static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;
 
+	if (launch->events) {
+		r = nc_launch_events_finish(launch, reterr) ?: nc_launch_names_changed(launch, reterr) ?: nc_launch_start_edge(launch, reterr);
+		return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+	}
 	launch->edge.flushed = false;
 	r = nc_edge_flush(&launch->edge);
 	r = r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
@@ -225,7 +229,7 @@ static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
 		return r;
 	nc_edge_end(&launch->edge);
 	r = nc_launch_names_changed(launch, reterr) ?: nc_launch_start_edge(launch, reterr);
-	return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+	return r < 0 || launch->events ? r : await(launch, &launch->edge.ready, reterr);
 }
 
 static int follow_up(struct nc_launch *launch, struct revision *before, struct nc_error *reterr)
