@@ -111,10 +111,10 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
-	if (!launch->names.count)
+	if (!launch->names[0].count && !launch->names[1].count)
 		return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
 	nc_launch_events_close(launch); /* a ring has one reader */
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, &launch->resolver,
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
 			     &launch->edge, reterr);
 }
 
