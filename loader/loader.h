@@ -56,6 +56,8 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
+const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 

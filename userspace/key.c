@@ -2,9 +2,9 @@
 /*
  * key.c - Ed25519 keys: made, loaded, used
  *
- * Everything that ever holds secret bytes is memory of sodium_malloc (guard pages, locked where the limit allows, kept out of core dumps) or is wiped
- * before the function returns. The page of a loaded key is also wiped on fork: a child of the supervisor runs code that it does not need to trust
- * with a key.
+ * Everything that ever holds secret bytes is memory between guard pages, locked where the limit allows and kept out of core dumps, or is wiped before the
+ * function returns. The page of a loaded key is also wiped on fork: a child of the supervisor runs code that it does not need to trust with a key. (That
+ * page is made here and not by sodium_malloc, which changes the protection of pages five times: each costs a launch as much as the whole signature.)
  */
 #include "key.h"
 
@@ -173,19 +173,43 @@ int nc_key_generate(const char *path, struct nc_error *reterr)
 	return 0;
 }
 
-/* Locks a key's page away from children of this process. sodium_malloc puts the bytes at the end of whole pages of their own. */
-static void keep_from_children(struct nc_secret_key *key)
+/* One page between two that nobody may touch, the key at its end: not in a core dump, not swapped where the limit allows, and zero in children. */
+static struct nc_secret_key *guarded_key(void)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)key & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *base = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* Since Linux 4.14; where a kernel refuses, the key is as safe as any memory of the supervisor. */
-	madvise((void *)start, (uintptr_t)key + sizeof(*key) - start, MADV_WIPEONFORK);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (mmap(base + page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		munmap(base, 3 * page);
+		return NULL;
+	}
+	/* WIPEONFORK since Linux 4.14; where a kernel refuses, the key is as safe as any memory of the supervisor. */
+	madvise(base + page, page, MADV_DONTDUMP);
+	madvise(base + page, page, MADV_WIPEONFORK);
+	mlock(base + page, page);
+	return (struct nc_secret_key *)(void *)(base + 2 * page - sizeof(struct nc_secret_key));
+}
+
+void nc_key_free(struct nc_secret_key *key)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!key)
+		return;
+	sodium_memzero(key, sizeof(*key));
+	munmap((char *)(key + 1) - 2 * page, 3 * page);
+}
+
+static void cleanup_key(struct nc_secret_key **key)
+{
+	nc_key_free(*key);
 }
 
 int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct nc_error *reterr)
 {
-	SODIUM_FREE struct nc_secret_key *key = NULL;
+	__attribute__((cleanup(cleanup_key))) struct nc_secret_key *key = NULL;
 	__attribute__((cleanup(wipe))) struct reading reading;
 	struct nc_public_key public;
 	NC_CLOSE int fd = -1;
@@ -198,7 +222,7 @@ int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct 
 	r = open_secret(path, &fd, reterr);
 	if (r < 0)
 		return r;
-	key = sodium_malloc(sizeof(*key));
+	key = guarded_key();
 	if (!key)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no guarded memory for a key");
 	reading.used = sizeof(reading.text);
@@ -208,16 +232,9 @@ int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct 
 	r = nc_pem_decode(NC_PEM_PRIVATE, path, reading.text, reading.used, reading.seed, reterr);
 	if (r < 0)
 		return r;
-	keep_from_children(key);
 	crypto_sign_seed_keypair(public.bytes, key->bytes, reading.seed);
-	sodium_mprotect_readonly(key);
 	*ret_key = NC_TAKE_PTR(key);
 	return 0;
-}
-
-void nc_key_free(struct nc_secret_key *key)
-{
-	sodium_free(key);
 }
 
 void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_public)

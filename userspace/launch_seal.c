@@ -18,10 +18,12 @@
 
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_host_options *options = launch->options->host;
+	int r = nc_host_up(launch->options->host, &launch->host, reterr);
 
-	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->runtime ? options->runtime : NC_RUNTIME_FOLDER);
-	return nc_host_up(options, &launch->host, reterr) ?: nc_floor_open(launch->host, &launch->floor, reterr);
+	if (r < 0)
+		return r;
+	snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
+	return nc_floor_open(launch->host, &launch->floor, reterr);
 }
 
 void nc_undo_host(struct nc_launch *launch)

@@ -63,7 +63,7 @@ struct nc_launch {
 
 	/* host */
 	struct nc_host *host;
-	char runtime[NC_PATH_MAX];
+	char runtime[NC_PATH_MAX]; /* the host's own folder, where what is costly to find is kept */
 	struct nc_floor *floor;
 
 	/* seal */
