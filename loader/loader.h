@@ -148,7 +148,6 @@ struct nc_claim; /* a claimed instance: lock held, index and generation taken */
  * cleaned first. The claim holds a lock file until the process ends or releases. */
 int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 uint64_t nc_claim_generation(const struct nc_claim *claim);
-uint32_t nc_claim_index(const struct nc_claim *claim);
 /* Folder of the instance below the runtime folder, 0700 root: the owner may put its own state files there; release removes it whole. */
 const char *nc_claim_folder(const struct nc_claim *claim);
 
