@@ -9,6 +9,8 @@
 #include "launch.h"
 #include "revision.h"
 
+#define NC_STOP_MS 30000 /* of `stop`, when nothing else was asked for */
+
 #define OPTION_PROFILE                                                                                                                               \
 	{                                                                                                                                            \
 		"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0                                \
@@ -67,7 +69,8 @@
 	}
 #define OPTION_ON_DEATH                                                                                                                              \
 	{                                                                                                                                            \
-		"on-supervisor-death", NC_OPTION_ON_DEATH, "WHAT", 0, "keep or kill the workload when its supervisor is killed", 0                   \
+		"on-supervisor-death", NC_OPTION_ON_DEATH, "WHAT", 0, "when the supervisor is killed: orphan (default), keep or kill the workload",  \
+			0                                                                                                                            \
 	}
 
 const struct argp_option nc_run_options[] = {
@@ -178,12 +181,14 @@ static int take_on_death(const struct nc_invocation *invocation, struct nc_launc
 
 	if (!what)
 		return 0;
-	if (!strcmp(what, "keep"))
+	if (!strcmp(what, "orphan"))
+		options->on_death = NC_ON_DEATH_ORPHAN;
+	else if (!strcmp(what, "keep"))
 		options->on_death = NC_ON_DEATH_KEEP;
 	else if (!strcmp(what, "kill"))
 		options->on_death = NC_ON_DEATH_KILL;
 	else
-		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --on-supervisor-death: '%s' is neither keep nor kill",
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --on-supervisor-death: '%s' is none of orphan, keep, kill",
 				    invocation->command->name, what);
 	return 0;
 }
@@ -207,8 +212,6 @@ static int take_options(const struct nc_invocation *invocation, struct nc_host_o
 	options.attester = attester ? attester : invocation->config.attester;
 	options.binding = nc_option(invocation, NC_OPTION_BIND);
 	options.cgroup = nc_option(invocation, NC_OPTION_CGROUP);
-	options.upstreams = invocation->config.upstreams;
-	options.upstream_count = invocation->config.upstream_count;
 	options.upstreams = invocation->config.upstreams;
 	options.upstream_count = invocation->config.upstream_count;
 	options.pty = nc_option(invocation, NC_OPTION_PTY) != NULL;
@@ -311,26 +314,27 @@ int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)
 	return ret < 0 ? nc_invocation_profile_hint(invocation, ret, reterr) : NC_EXIT_YES;
 }
 
-int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr)
+/* `stop` and `wait`: a name and a time to be patient for. */
+static int until_gone(struct nc_invocation *invocation, int timeout_ms,
+		      int (*act)(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr),
+		      struct nc_error *reterr)
 {
 	struct nc_host_options host;
-	int timeout = 30000, ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout, reterr);
+	int ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout_ms, reterr);
 
 	if (ret < 0)
 		return ret;
 	nc_invocation_host(invocation, &host);
-	ret = nc_launch_stop(&host, invocation->arguments[0], timeout, reterr);
+	ret = act(&host, invocation->arguments[0], timeout_ms, reterr);
 	return ret < 0 ? ret : NC_EXIT_YES;
+}
+
+int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	return until_gone(invocation, NC_STOP_MS, nc_launch_stop, reterr);
 }
 
 int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr)
 {
-	struct nc_host_options host;
-	int timeout = 0, ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout, reterr);
-
-	if (ret < 0)
-		return ret;
-	nc_invocation_host(invocation, &host);
-	ret = nc_launch_wait(&host, invocation->arguments[0], timeout, reterr);
-	return ret < 0 ? ret : NC_EXIT_YES;
+	return until_gone(invocation, 0, nc_launch_wait, reterr);
 }

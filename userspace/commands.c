@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "launch.h"
 #include "output.h"
+#include "text.h"
 
 static const struct argp_option no_options[] = {{0}};
 

@@ -23,7 +23,6 @@
 #include "seccomp_filter.h"
 
 #define NC_STEP_MS 30000 /* no single wait for a process of ours takes longer, whatever deadline was asked for */
-#define NC_RUNTIME_FOLDER "/run/netcordon"
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
