@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_run.c - `run`, `attach`, `exec`, `update`, `stop`, `wait`: from the command line and the configuration to launch.h */
+/* command_run.c - `run`, `attach`, `exec`, `update`: from the command line and the configuration to launch.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,8 +8,6 @@
 #include "commands.h"
 #include "launch.h"
 #include "revision.h"
-
-#define NC_STOP_MS 30000 /* of `stop`, when nothing else was asked for */
 
 #define OPTION_PROFILE                                                                                                                               \
 	{                                                                                                                                            \
@@ -104,15 +102,6 @@ const struct argp_option nc_update_options[] = {
 	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
 	{0},
 };
-const struct argp_option nc_stop_options[] = {
-	{"timeout", NC_OPTION_TIMEOUT, "SECONDS", 0, "give up after this long; default: 30", 0},
-	{0},
-};
-const struct argp_option nc_wait_options[] = {
-	{"timeout", NC_OPTION_TIMEOUT, "SECONDS", 0, "give up after this long; default: never", 0},
-	{0},
-};
-
 static int take_descriptor(const struct nc_invocation *invocation, enum nc_option key, int *ret_fd, struct nc_error *reterr)
 {
 	int64_t fd = -1;
@@ -312,29 +301,4 @@ int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)
 	nc_invocation_host(invocation, &host);
 	ret = nc_launch_update(&host, invocation->arguments[0], profile, reterr);
 	return ret < 0 ? nc_invocation_profile_hint(invocation, ret, reterr) : NC_EXIT_YES;
-}
-
-/* `stop` and `wait`: a name and a time to be patient for. */
-static int until_gone(struct nc_invocation *invocation, int timeout_ms,
-		      int (*act)(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr),
-		      struct nc_error *reterr)
-{
-	struct nc_host_options host;
-	int ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout_ms, reterr);
-
-	if (ret < 0)
-		return ret;
-	nc_invocation_host(invocation, &host);
-	ret = act(&host, invocation->arguments[0], timeout_ms, reterr);
-	return ret < 0 ? ret : NC_EXIT_YES;
-}
-
-int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr)
-{
-	return until_gone(invocation, NC_STOP_MS, nc_launch_stop, reterr);
-}
-
-int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr)
-{
-	return until_gone(invocation, 0, nc_launch_wait, reterr);
 }

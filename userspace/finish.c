@@ -128,6 +128,7 @@ int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	launch->deadline_ns = 0;
+	launch->over = true;
 	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
 		;
 	/* clang-format off */
