@@ -99,6 +99,12 @@ $B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# The supervisor linked dynamically: for what is preloaded into it (tests/soak). Never installed.
+$B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
 DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
@@ -188,7 +194,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
