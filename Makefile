@@ -213,9 +213,10 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## what a launch costs over a bare fork and exec, and a call with the programs over one without
+bench: deps ## what a launch costs over a bare fork and exec, a call with the programs over one without, and the resolver against dnsmasq
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+	$(Q)tests/bench/resolver $B/netcordon
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
