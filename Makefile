@@ -213,10 +213,11 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## what a launch costs beside fork and exec, unshare, bubblewrap and crun (LAUNCHES=200), and a call with the programs beside one without
+bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq
 	$(Q)tests/deps bench
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
+	$(Q)tests/bench/resolver $B/netcordon
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
