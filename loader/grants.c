@@ -3,7 +3,7 @@
  * grants.c - addresses that a listed name holds for a time
  *
  * Two kinds of entry in the map: {address, name} says that the name holds the address, until when; the witness {address, port, protocol} names one live
- * owner, so that connect needs one look. The book here holds {address, name, ports, expiry} for every grant of the claim; the witness is always the owner
+ * owner, so that connect needs one look; the open witness is the same among the owners at whose port no name is compared on the wire. The book here holds {address, name, ports, expiry} for every grant of the claim; the witness is always the owner
  * that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
  *
  * New entries are written before anything is answered to the workload; if the map is full half way, what was new is taken back.
@@ -48,14 +48,14 @@ void nc_grant_book_free(struct nc_grant_book *book)
 	free(book);
 }
 
-static struct nc_grant_key witness_key(const struct nc_claim *claim, const union nc_address *address, const struct nc_grant_port *port)
+static struct nc_grant_key witness_key(const struct nc_claim *claim, const union nc_address *address, const struct nc_grant_port *port, uint8_t kind)
 {
 	struct nc_grant_key key = {
 		.generation = claim->record.generation,
 		.address = *address,
 		.port_be = port->port_be,
 		.protocol = port->protocol,
-		.kind = NC_GRANT_WITNESS,
+		.kind = kind,
 	};
 
 	return key;
@@ -132,16 +132,16 @@ static int make_room(struct nc_grant_book *book, size_t more)
 	return 0;
 }
 
-static bool lists(const struct name_ports *name, const struct nc_grant_port *port)
+static bool lists(const struct name_ports *name, const struct nc_grant_port *port, uint8_t kind)
 {
 	for (uint32_t i = 0; i < name->count; i++)
 		if (name->ports[i].port_be == port->port_be && name->ports[i].protocol == port->protocol)
-			return true;
+			return kind == NC_GRANT_WITNESS || name->ports[i].open;
 	return false;
 }
 
-/* The owner of {address, port, protocol} that lives longest, other than `except` (0: none). NULL: nobody. */
-static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port,
+/* The owner of {address, port, protocol} that lives longest, of those that a witness of this kind may name, other than `except` (0: none). NULL: nobody. */
+static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port, uint8_t kind,
 					 uint32_t except)
 {
 	const struct grant *best = NULL;
@@ -153,7 +153,7 @@ static const struct grant *longest_owner(struct nc_grant_book *book, const union
 		if (grant->name_id == except || memcmp(&grant->address, address, sizeof(*address)) || (best && grant->expires_ns <= best->expires_ns))
 			continue;
 		name = find_name(book, grant->name_id);
-		if (name && lists(name, port))
+		if (name && lists(name, port, kind))
 			best = grant;
 	}
 	return best;
@@ -168,22 +168,32 @@ static int put(int map_fd, const struct nc_grant_key *key, uint32_t name_id, uin
 	return bpf_map_update_elem(map_fd, key, &value, BPF_ANY);
 }
 
-/* Takes the grant's entries away, or hands its witnesses to the next owner. */
+static const uint8_t witness_kinds[] = {NC_GRANT_WITNESS, NC_GRANT_OPEN};
+#define WITNESS_KINDS 2
+
+/* The witness of one kind is the owner that lives longest, other than `except`; nobody's when there is none. */
+static int put_witness(struct nc_claim *claim, int map_fd, const union nc_address *address, const struct nc_grant_port *port, uint8_t kind,
+		       uint32_t except)
+{
+	const struct grant *owner = longest_owner(claim->grants, address, port, kind, except);
+	struct nc_grant_key key = witness_key(claim, address, port, kind);
+
+	if (owner)
+		return put(map_fd, &key, owner->name_id, owner->expires_ns);
+	bpf_map_delete_elem(map_fd, &key);
+	return 0;
+}
+
+/* Takes the grant's entries away, or hands its witnesses to the next owner: those exist, and an exchange needs no room. */
 static void remove_entries(struct nc_claim *claim, int map_fd, const struct grant *grant)
 {
 	const struct name_ports *name = find_name(claim->grants, grant->name_id);
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 
 	bpf_map_delete_elem(map_fd, &key);
-	for (uint32_t i = 0; name && i < name->count; i++) {
-		const struct grant *next = longest_owner(claim->grants, &grant->address, &name->ports[i], grant->name_id);
-
-		key = witness_key(claim, &grant->address, &name->ports[i]);
-		if (next)
-			put(map_fd, &key, next->name_id, next->expires_ns); /* the entry exists: an exchange needs no room */
-		else
-			bpf_map_delete_elem(map_fd, &key);
-	}
+	for (uint32_t i = 0; name && i < name->count; i++)
+		for (int kind = 0; kind < WITNESS_KINDS; kind++)
+			put_witness(claim, map_fd, &grant->address, &name->ports[i], witness_kinds[kind], grant->name_id);
 }
 
 static void drop_grant(struct nc_claim *claim, int map_fd, size_t index)
@@ -209,12 +219,9 @@ static int write_entries(struct nc_claim *claim, int map_fd, const struct grant 
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 	int r = put(map_fd, &key, grant->name_id, grant->expires_ns);
 
-	for (uint32_t i = 0; r == 0 && i < name->count; i++) {
-		const struct grant *owner = longest_owner(claim->grants, &grant->address, &name->ports[i], 0);
-
-		key = witness_key(claim, &grant->address, &name->ports[i]);
-		r = put(map_fd, &key, owner->name_id, owner->expires_ns);
-	}
+	for (uint32_t i = 0; i < name->count; i++)
+		for (int kind = 0; r == 0 && kind < WITNESS_KINDS; kind++)
+			r = put_witness(claim, map_fd, &grant->address, &name->ports[i], witness_kinds[kind], 0);
 	return r;
 }
 
@@ -276,16 +283,14 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
 }
 
-/* The witness of a port that the name lists no more: the next owner's, or nobody's. */
+/* The witnesses of a port that the name lists no more: the next owner's, or nobody's. */
 static int give_up_port(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port)
 {
-	const struct grant *next = longest_owner(claim->grants, &grant->address, port, 0);
-	struct nc_grant_key key = witness_key(claim, &grant->address, port);
+	int r = 0;
 
-	if (next)
-		return put(map_fd, &key, next->name_id, next->expires_ns);
-	bpf_map_delete_elem(map_fd, &key);
-	return 0;
+	for (int kind = 0; r == 0 && kind < WITNESS_KINDS; kind++)
+		r = put_witness(claim, map_fd, &grant->address, port, witness_kinds[kind], 0);
+	return r;
 }
 
 int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr)
@@ -311,7 +316,7 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 			continue;
 		r = write_entries(claim, map_fd, grant);
 		for (uint32_t j = 0; j < old_count && r == 0; j++)
-			r = lists(name, &old[j]) ? 0 : give_up_port(claim, map_fd, grant, &old[j]);
+			r = lists(name, &old[j], NC_GRANT_WITNESS) ? 0 : give_up_port(claim, map_fd, grant, &old[j]);
 	}
 	return r ? nc_error_sys(reterr, r == -E2BIG ? NC_E_POLICY_FULL : NC_E_SYSTEM, r, "give a name's grants other ports") : 0;
 }
