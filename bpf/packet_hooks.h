@@ -17,14 +17,14 @@
 #include "backstop.h"
 #include "socket_hooks.h"
 
-static __u32 nc_find_name_id(struct __sk_buff *skb, __u64 generation, __u32 at, __u32 length);
+static __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length);
 static int nc_pages_foreign(struct __sk_buff *skb);
 static __u32 nc_acknowledged(struct bpf_sock *socket);
 
 #include "wire.h"
 
 /* Verified alone, so that the key has a stack frame of its own. */
-NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __u32 at, __u32 length)
+NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __u32 authority, __u32 at, __u32 length)
 {
 	struct nc_name_key key = {};
 	__u32 *id;
@@ -32,13 +32,14 @@ NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __
 	if (!nc_name_key_fill(&key, skb, at & 0x1ffff, length & 255))
 		return 0;
 	key.generation = generation;
+	key.authority = authority;
 	id = bpf_map_lookup_elem(&names, &key);
 	return id ? *id : 0;
 }
 
-static __always_inline __u32 nc_find_name_id(struct __sk_buff *skb, __u64 generation, __u32 at, __u32 length)
+static __always_inline __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length)
 {
-	return nc_name_look(skb, generation, at, length);
+	return nc_name_look(skb, slot->generation, slot->authority, at, length);
 }
 
 /* A packet program is given the kernel's own sk_buff under another name; what it may not read there it may ask for. */
@@ -154,6 +155,7 @@ NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb)
 	slot = label ? nc_slot_at(label->slot) : 0;
 	if (label && slot && nc_packet_read(skb, &packet)) {
 		nc_far_end(&far, &packet, label);
+		nc_flow_begin(slot, &far);
 		if (nc_wire_decide(skb, socket, slot, label, &far, &packet, &verdict, &found))
 			return 0;
 	}

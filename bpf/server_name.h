@@ -371,7 +371,7 @@ static inline __attribute__((always_inline)) int nc_name_key_fill(struct nc_name
 		length--;
 	if (!length || bpf_skb_load_bytes(skb, at, key->text, nc_bounded(length, 255)))
 		return 0;
-	key->length = length;
+	key->length = (__u16)length;
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < sizeof(key->words) / sizeof(key->words[0]); i++) {
 		key->words[i] = nc_fold(key->words[i]);

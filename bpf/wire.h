@@ -17,7 +17,7 @@
  *
  * The including file provides, beside what verdict.h and packet.h ask for:
  *
- *   __u32 nc_find_name_id(struct __sk_buff *skb, __u64 generation, __u32 at, __u32 length);   the id of a name in the packet; 0: unknown
+ *   __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length);   the id of a name in the packet; 0: unknown
  *   int nc_pages_foreign(struct __sk_buff *skb);                                              1, 0, or -1 where the kernel does not say
  *   __u32 nc_acknowledged(struct bpf_sock *socket);                                           the first sequence number that the peer lacks (snd_una)
  */
@@ -130,7 +130,7 @@ static __always_inline int nc_wire_judge(struct __sk_buff *skb, const struct nc_
 		return 0;
 	*ret_found = found;
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_MISMATCH);
-	name_id = nc_find_name_id(skb, slot->generation, NC_FOUND_AT(found), NC_FOUND_LENGTH(found));
+	name_id = nc_find_name_id(skb, slot, NC_FOUND_AT(found), NC_FOUND_LENGTH(found));
 	verdict->name_id = name_id;
 	flags = name_id ? nc_wire_listed(slot, label, far, name_id, rule) : 0;
 	if (!flags)

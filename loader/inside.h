@@ -188,8 +188,8 @@ struct nc_claim {
 	struct nc_policy_entry *sealed[2]; /* keys of the current revision, for a quick removal; NULL: walk */
 	size_t sealed_count[2];
 	bool is_sealed[2];
-	struct nc_image_name *names; /* what stands in the map of names */
-	size_t name_count;
+	struct nc_image_name *names[2]; /* what stands in the map of names */
+	size_t name_count[2];
 	struct nc_grant_book *grants; /* grants.c; NULL: none yet */
 };
 uint64_t nc_boot_ns(void); /* CLOCK_BOOTTIME */

@@ -18,6 +18,11 @@ static struct nc_name_key key_of(const struct nc_claim *claim, const struct nc_i
 	return key;
 }
 
+static int place(const struct nc_image *image)
+{
+	return image->authority == NC_AUTHORITY_PLANE ? 1 : 0;
+}
+
 static int by_text(const void *left, const void *right)
 {
 	const struct nc_image_name *a = left, *b = right;
@@ -70,10 +75,10 @@ static int remove_without(struct nc_claim *claim, int map_fd, const struct nc_im
 void nc_names_take_back(struct nc_claim *claim, const struct nc_image *image)
 {
 	struct nc_error ignored;
-	int map_fd;
+	int i = place(image), map_fd;
 
 	if (image->name_count && nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, &ignored) >= 0)
-		remove_without(claim, map_fd, image->names, image->name_count, claim->names, claim->name_count);
+		remove_without(claim, map_fd, image->names, image->name_count, claim->names[i], claim->name_count[i]);
 }
 
 int nc_names_write(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr)
@@ -83,10 +88,10 @@ int nc_names_write(struct nc_claim *claim, const struct nc_image *image, struct 
 
 	if (r < 0 || !image->name_count)
 		return r;
-	for (size_t i = 0; i < image->name_count && !r; i++) {
-		struct nc_name_key key = key_of(claim, &image->names[i]);
+	for (size_t name = 0; name < image->name_count && !r; name++) {
+		struct nc_name_key key = key_of(claim, &image->names[name]);
 
-		r = bpf_map_update_elem(map_fd, &key, &image->names[i].id, BPF_ANY);
+		r = bpf_map_update_elem(map_fd, &key, &image->names[name].id, BPF_ANY);
 	}
 	if (r == -E2BIG)
 		nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map of names is full");
@@ -101,7 +106,7 @@ int nc_names_write(struct nc_claim *claim, const struct nc_image *image, struct 
 int nc_names_keep(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr)
 {
 	struct nc_image_name *names = NULL;
-	int map_fd, r = 0;
+	int i = place(image), map_fd, r = 0;
 
 	if (image->name_count) {
 		names = reallocarray(NULL, image->name_count, sizeof(*names));
@@ -109,54 +114,64 @@ int nc_names_keep(struct nc_claim *claim, const struct nc_image *image, struct n
 			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "remember %zu names", image->name_count);
 		memcpy(names, image->names, image->name_count * sizeof(*names));
 	}
-	if (claim->name_count && !(r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr))) {
-		r = remove_without(claim, map_fd, claim->names, claim->name_count, names, image->name_count);
+	if (claim->name_count[i] && !(r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr))) {
+		r = remove_without(claim, map_fd, claim->names[i], claim->name_count[i], names, image->name_count);
 		if (r)
 			nc_error_sys(reterr, NC_E_SYSTEM, r, "remove names");
 	}
-	free(claim->names);
-	claim->names = names;
-	claim->name_count = image->name_count;
+	free(claim->names[i]);
+	claim->names[i] = names;
+	claim->name_count[i] = image->name_count;
 	return r;
 }
 
+struct own {
+	struct nc_name_key like;
+	uint64_t count;
+};
+
 static int count_own(void *context, const void *key, const void *value)
 {
-	uint64_t *own = context; /* generation, count */
+	struct own *own = context;
+	struct nc_name_key found;
 
 	(void)value;
-	if (!memcmp(key, &own[0], sizeof(own[0])))
-		own[1]++;
+	memcpy(&found, key, sizeof(found));
+	own->count += found.generation == own->like.generation && found.authority == own->like.authority;
 	return 0;
 }
 
 int nc_names_check(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr)
 {
-	uint64_t own[2] = {claim->record.generation};
+	struct own own = {.like = {.generation = claim->record.generation, .authority = image->authority}};
 	int map_fd;
 	int r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr);
 
 	r = r < 0 ? r : compare(claim, map_fd, image, reterr);
-	r = r < 0 ? r : nc_map_walk(map_fd, sizeof(struct nc_name_key), sizeof(uint32_t), count_own, own, reterr);
+	r = r < 0 ? r : nc_map_walk(map_fd, sizeof(struct nc_name_key), sizeof(uint32_t), count_own, &own, reterr);
 	if (r < 0)
 		return r;
-	return own[1] <= image->name_count
+	return own.count <= image->name_count
 		       ? 0
 		       : nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the map of names holds %llu names of the instance, not %zu",
-				      (unsigned long long)own[1], image->name_count);
+				      (unsigned long long)own.count, image->name_count);
 }
 
 int nc_names_forget(struct nc_claim *claim, struct nc_error *reterr)
 {
-	int map_fd, r;
+	int map_fd, r, s;
 
-	if (claim->owner && !claim->adopted && !claim->name_count)
+	if (claim->owner && !claim->adopted && !claim->name_count[0] && !claim->name_count[1])
 		return 0;
 	r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr);
 	if (r < 0)
 		return r;
 	if (!claim->owner || claim->adopted)
 		return nc_map_purge(map_fd, sizeof(struct nc_name_key), sizeof(uint32_t), claim->record.generation, reterr);
-	r = remove_without(claim, map_fd, claim->names, claim->name_count, NULL, 0);
+	r = 0;
+	for (int i = 0; i < 2; i++) {
+		s = remove_without(claim, map_fd, claim->names[i], claim->name_count[i], NULL, 0);
+		r = r ?: s;
+	}
 	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "remove names") : 0;
 }

@@ -111,8 +111,8 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
-			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
+			     &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
