@@ -30,6 +30,12 @@
 #define NC_VERIFIED_ALONE static __attribute__((unused))
 #endif
 
+#ifdef __clang__
+#define NC_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define NC_UNROLL
+#endif
+
 #define NC_EXTENSIONS_MAX 64
 #define NC_RECORD_MAX 16384    /* RFC 8446, 5.1 */
 #define NC_REQUEST_MAX 16384   /* bytes of a request's head, as the usual servers have it at most */
@@ -178,7 +184,7 @@ NC_VERIFIED_ALONE __u32 nc_printable(struct __sk_buff *skb, __u32 at, __u32 size
 		return 0;
 	if (bpf_skb_load_bytes(skb, at & 0x1ffff, window.bytes, nc_bounded(size > 64 ? 64 : size, 63)))
 		return 0;
-#pragma clang loop unroll(full)
+	NC_UNROLL
 	for (__u32 i = 0; i < 8; i++) {
 		__u64 marks = nc_controls(window.words[i]);
 
@@ -197,7 +203,7 @@ static inline __attribute__((always_inline)) int nc_http_request_line(struct __s
 
 	if (end - at < 14 || bpf_skb_load_bytes(skb, at, start, sizeof(start)) || bpf_skb_load_bytes(skb, end - 9, tail, sizeof(tail)))
 		return 0;
-#pragma clang loop unroll(full)
+	NC_UNROLL
 	for (__u32 i = 0; i < sizeof(start); i++) {
 		__u8 c = start[i];
 
@@ -213,7 +219,7 @@ static inline __attribute__((always_inline)) int nc_http_request_line(struct __s
 			return 0;
 		}
 	}
-#pragma clang loop unroll(full)
+	NC_UNROLL
 	for (__u32 i = 0; i < sizeof(version) - 1; i++)
 		if (tail[i] != (__u8)version[i])
 			return 0;
@@ -372,7 +378,7 @@ static inline __attribute__((always_inline)) int nc_name_key_fill(struct nc_name
 	if (!length || bpf_skb_load_bytes(skb, at, key->text, nc_bounded(length, 255)))
 		return 0;
 	key->length = (__u16)length;
-#pragma clang loop unroll(full)
+	NC_UNROLL
 	for (__u32 i = 0; i < sizeof(key->words) / sizeof(key->words[0]); i++) {
 		key->words[i] = nc_fold(key->words[i]);
 		__asm__ __volatile__("" ::: "memory"); /* one word after the other: the stack has no room for more */

@@ -202,8 +202,7 @@ static int put_witnesses(struct nc_claim *claim, int map_fd, const struct grant 
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && r == 0; i++) {
-		const struct grant *owner =
-			longest_owner(claim->grants, authority_of(grant->name_id), &grant->address, port, kinds[i], except);
+		const struct grant *owner = longest_owner(claim->grants, authority_of(grant->name_id), &grant->address, port, kinds[i], except);
 		struct nc_grant_key key = witness_key(claim, grant, port, kinds[i]);
 
 		if (owner)
@@ -363,7 +362,8 @@ int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struc
 
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port)
 {
-	const struct grant *owner = claim->grants ? longest_owner(claim->grants, authority, address, port, port->open ? NC_GRANT_OPEN : NC_GRANT_WITNESS, 0) : NULL;
+	const struct grant *owner =
+		claim->grants ? longest_owner(claim->grants, authority, address, port, port->open ? NC_GRANT_OPEN : NC_GRANT_WITNESS, 0) : NULL;
 
 	return owner && owner->expires_ns > nc_boot_ns();
 }
