@@ -23,6 +23,7 @@
 
 #define NC_INSTANCE_NAME_MAX 64 /* [a-z0-9] first, then [a-z0-9._-]; bytes without the NUL */
 #define NC_PATH_MAX 512
+#define NC_RUNTIME_FOLDER "/run/netcordon"
 
 /* ---- the host: programs, maps, links ------------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +31,7 @@ struct nc_host; /* an open host: descriptors of the pinned maps, mapped slots an
 
 struct nc_host_options {
 	const char *root;     /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
-	const char *runtime;  /* folder for locks and instance state; NULL: /run/netcordon */
+	const char *runtime;  /* folder for locks and instance state; NULL: NC_RUNTIME_FOLDER */
 	const char *bpffs;    /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
 	const char *manifest; /* hex digest that names the build, part of the pin folder's name; never NULL */
 	uint32_t instances;   /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
@@ -157,7 +158,6 @@ struct nc_claim; /* a claimed instance: lock held, index and generation taken */
  * cleaned first. The claim holds a lock file until the process ends or releases. */
 int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 uint64_t nc_claim_generation(const struct nc_claim *claim);
-uint32_t nc_claim_index(const struct nc_claim *claim);
 /* Folder of the instance below the runtime folder, 0700 root: the owner may put its own state files there; release removes it whole. */
 const char *nc_claim_folder(const struct nc_claim *claim);
 
@@ -257,6 +257,8 @@ struct nc_instance_row {
 int nc_instances(struct nc_host *host, int (*each)(void *context, const struct nc_instance_row *row), void *context, struct nc_error *reterr);
 /* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
+/* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
+int nc_host_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 /* Ends what dead owners left: kills, removes, releases. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 

@@ -137,13 +137,13 @@ static void undo_instance(struct nc_launch *launch)
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
-	uint32_t index = nc_claim_index(launch->claim);
+	uint64_t generation = nc_claim_generation(launch->claim);
 	int r = 0;
 
 	if (launch->authority == NC_AUTHORITY_PLANE)
-		nc_identity_own(index, NC_UID_PLANE, &launch->identity);
+		nc_identity_own(generation, NC_UID_PLANE, &launch->identity);
 	else
-		r = nc_identity_workload(launch->profile, index, &launch->identity, reterr);
+		r = nc_identity_workload(launch->profile, generation, &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 

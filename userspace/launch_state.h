@@ -23,7 +23,6 @@
 #include "seccomp_filter.h"
 
 #define NC_STEP_MS 30000 /* no single wait for a process of ours takes longer, whatever deadline was asked for */
-#define NC_RUNTIME_FOLDER "/run/netcordon"
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
@@ -45,6 +44,7 @@ struct nc_launch {
 	const char *phase;	     /* where it stands, for people and for `failed` */
 	int64_t deadline_ns;	     /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
+	bool over; /* the command has ended: what is left is to count and to sign */
 
 	/* profile */
 	sigset_t saved_mask;
@@ -170,7 +170,7 @@ int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to whoever asked */
 int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
-int nc_update_step(struct nc_launch *launch, struct nc_error *reterr);
+int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
 /* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */

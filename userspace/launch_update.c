@@ -327,7 +327,7 @@ static int receive_profile(int fd, struct revision *revision, struct nc_error *r
 	return 0;
 }
 
-int nc_update_step(struct nc_launch *launch, struct nc_error *reterr)
+int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = accept4(launch->update_fd, NULL, NULL, SOCK_CLOEXEC);
 	const struct timeval patience = {.tv_sec = 2}; /* only root can connect, and it has the profile ready */
@@ -339,7 +339,10 @@ int nc_update_step(struct nc_launch *launch, struct nc_error *reterr)
 		return 0; /* whoever asked is gone */
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	r = receive_profile(fd, &revision, &answer.error) ?: prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
+	r = receive_profile(fd, &revision, &answer.error);
+	if (r == 0 && ending)
+		r = nc_error_set(&answer.error, NC_E_INSTANCE_ENDING, -ESHUTDOWN, "instance %s is being ended", launch->instance);
+	r = r < 0 ? r : prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
 	if (r == 0) {
 		exchange(launch, &revision);
 		r = fatal = follow_up(launch, &revision, &answer.error);
