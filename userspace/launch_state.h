@@ -75,6 +75,7 @@ struct nc_launch {
 	uint16_t resolver_port_be[2];
 	int update_fd;		  /* listens for `update`; -1: none */
 	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
+	bool names_refused;	  /* connections wait to be ended for what their first bytes said */
 	uint64_t names_cut;	  /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;
