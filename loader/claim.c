@@ -400,11 +400,6 @@ uint64_t nc_claim_generation(const struct nc_claim *claim)
 	return claim->record.generation;
 }
 
-uint32_t nc_claim_index(const struct nc_claim *claim)
-{
-	return claim->record.index;
-}
-
 const char *nc_claim_folder(const struct nc_claim *claim)
 {
 	return claim->folder;

@@ -18,7 +18,6 @@
 	X(PROFILE_UNREADABLE, "profile_unreadable", 3, "the profile cannot be read")                                                                 \
 	X(PROFILE_INVALID, "profile_invalid", 2, "the profile is not valid")                                                                         \
 	X(BINDING_INVALID, "binding_invalid", 2, "the Runner's binding is not valid")                                                                \
-	X(NAMES_UNSUPPORTED, "names_unsupported", 3, "a destination of the plane is a host name, and only the workload's names are resolved")        \
 	X(EGRESS_CERTIFICATION_UNMET, "egress_certification_unmet", 1, "the provider's advertised grade is below what the profile requires")         \
 	X(CAPABILITY_INVALID, "capability_invalid", 3, "the capability document is not valid")                                                       \
 	X(RECEIPT_MISSING, "receipt_missing", 1, "the capability advertises security_boundary, and there is no receipt for it")                      \

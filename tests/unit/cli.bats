@@ -287,10 +287,10 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	printf '{"version": 1, "network": {"mode": "allowlist", "destination": []}}' >"$BATS_TEST_TMPDIR/bad.json"
 	refused 125 profile_invalid "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/bad.json" -- touch "$BATS_TEST_TMPDIR/ran"
 	says '/network/destination'
-	printf '{"version": 1, "network": {"mode": "none"}, "plane": {"destinations": [{"host": "api.example.com", "port": 443}]}}' >"$BATS_TEST_TMPDIR/named.json"
+	printf '{"version": 1, "network": {"mode": "none"}, "plane": {"destinations": [{"host": "api.example.com", "port": 443, "non_public": true}]}}' >"$BATS_TEST_TMPDIR/named.json"
 	"$nc" key generate "$BATS_TEST_TMPDIR/key.pem"
-	refused 125 names_unsupported "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/named.json" -- touch "$BATS_TEST_TMPDIR/ran"
-	says '/plane/destinations/0/host'
+	refused 125 profile_invalid "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/named.json" -- touch "$BATS_TEST_TMPDIR/ran"
+	says '/plane/destinations/0/non_public'
 	refused 125 cgroup_invalid "$nc" run "${conf[@]}" --profile web -- touch "$BATS_TEST_TMPDIR/ran"
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 	[ ! -e "$BATS_TEST_TMPDIR/evidence" ]
