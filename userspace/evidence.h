@@ -87,6 +87,8 @@ struct nc_evidence_report {
 int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report,
 		       struct nc_error *reterr);
 void nc_evidence_report_free(struct nc_evidence_report *report);
+/* What `evidence verify --json` prints; `compared`: there was an expectation. The caller owns it. */
+json_t *nc_evidence_report_json(const struct nc_evidence_report *report, const char *key_id, bool compared);
 const char *nc_evidence_answer_word(enum nc_evidence_answer answer); /* "complete", ... */
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
 struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
-	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 };
