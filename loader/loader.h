@@ -261,6 +261,11 @@ void nc_events_close(struct nc_events *events);
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */
 int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, struct nc_error *reterr);
+/* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
+ * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
+int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
+int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
 /* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */

@@ -158,6 +158,8 @@ int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_check_container(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr);

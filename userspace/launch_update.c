@@ -65,7 +65,7 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 	struct nc_policy_names list = {0};
 	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
 
-	r = r < 0 ? r : nc_launch_admit(revision->profile, reterr);
+	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
 	r = r < 0 ? r : nc_policy_compile(revision->profile, NC_AUTHORITY_PLANE, &revision->images[1], reterr);
 	r = r < 0 ? r : nc_policy_compile_named(revision->profile, NC_AUTHORITY_WORKLOAD, &revision->images[0], &list, reterr);
