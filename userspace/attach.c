@@ -67,6 +67,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	nc_watch_init(&watch, launch);
+	watch.was_populated = launch->provider == NC_PROVIDER_OCI; /* the runtime's process stood there when it was sealed, and may be gone already */
 	r = nc_launch_announce(launch, reterr);
 	if (r == 0) {
 		launch->started = true;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "json.h"
@@ -50,9 +51,10 @@ static _Noreturn void supervise(struct nc_launch_options *options, int profile_f
 	struct nc_error error = {0};
 	int status = NC_EXIT_OURS;
 
-	if (detach(options->status_fd, profile_fd) == 0)
-		nc_launch_attach(options, &status,
-				 &error); /* what goes wrong is told through the status descriptor, and then stands in the evidence */
+	if (detach(options->status_fd, profile_fd) == 0 && nc_launch_attach(options, &status, &error) < 0) {
+		/* the hook has heard it through the status descriptor; when the hook is gone, only the system's log is left to hear */
+		syslog(LOG_DAEMON | LOG_ERR, "netcordon: %s: %s: %s", options->instance, nc_error_word(error.code), error.detail);
+	}
 	_exit(status);
 }
 

@@ -36,7 +36,8 @@ static void states_that_runtimes_write(void **unused)
 		{CREATING ",\"annotations\":{}}", NC_OCI_CREATE, 4242, NULL},
 		{CREATING ",\"annotations\":{\"a\":\"\\u00e9\",\"netcordon.profile\":\"web-1.2_x\"}}", NC_OCI_CREATE, 4242, "web-1.2_x"},
 		/* members that nobody here knows are other people's business (OCI runtime specification, "Extensibility") */
-		{CREATING ",\"root\":\"/r\",\"created\":\"2026-01-01T00:00:00Z\",\"owner\":\"\",\"netcordon.profile\":\"top\"}", NC_OCI_CREATE, 4242, NULL},
+		{CREATING ",\"root\":\"/r\",\"created\":\"2026-01-01T00:00:00Z\",\"owner\":\"\",\"netcordon.profile\":\"top\"}", NC_OCI_CREATE, 4242,
+		 NULL},
 		{HEAD "\"pid\":1,\"status\":\"created\"}", NC_OCI_CREATE, 1, NULL},
 		{HEAD "\"pid\":0,\"status\":\"stopped\"}", NC_OCI_STOP, 0, NULL},
 		{HEAD "\"status\":\"stopped\"}", NC_OCI_STOP, 0, NULL},
@@ -305,7 +306,7 @@ static void profiles_of_the_operator(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states_that_runtimes_write), cmocka_unit_test(states_that_are_refused),   cmocka_unit_test(slow_and_large),
+		cmocka_unit_test(states_that_runtimes_write), cmocka_unit_test(states_that_are_refused),  cmocka_unit_test(slow_and_large),
 		cmocka_unit_test(names_of_instances),	      cmocka_unit_test(profiles_of_the_operator),
 	};
 
