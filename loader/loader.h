@@ -59,6 +59,11 @@ void nc_host_close(struct nc_host *host); /* NULL is fine */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
+/* Takes away what other builds have installed for the same root and nobody uses any more; `each` hears of every other build found, and whether it is gone
+ * (0: go on). */
+int nc_host_sweep(const struct nc_host_options *options, int (*each)(void *context, const char *name, bool removed), void *context,
+		  struct nc_error *reterr);
+
 #define NC_PROGRAM_NAME_MAX 16 /* the kernel keeps 15 bytes of a program's name */
 
 /* One program as found in force on a cgroup by asking the kernel. */

@@ -175,6 +175,16 @@ const struct nc_command nc_commands[] = {
 	 .function = nc_command_host_down,
 	 .privileged = true},
 	{.group = "Host",
+	 .name = "host sweep",
+	 .arguments = "",
+	 .summary = "take away what other builds left and nobody uses",
+	 .text = "An upgrade installs beside the build before, whose instances keep its programs until they end. Removes the programs, slices and "
+		 "folders of other "
+		 "builds in which nothing lives any more. Exits 1 while one of them is in use.",
+	 .options = no_options,
+	 .function = nc_command_host_sweep,
+	 .privileged = true},
+	{.group = "Host",
 	 .name = "host probe",
 	 .arguments = "",
 	 .summary = "find out which ways out are closed on this machine",

@@ -162,6 +162,7 @@ int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reter
 int nc_command_check_container(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_host_sweep(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr);

@@ -227,35 +227,33 @@ c.send(b"hello"); print(a.recv(5).decode())'
 }
 
 @test "another container of the same id does not start, and its poststop ends nothing that lives" {
-	for runtime in crun; do
-		ARGS=$stays bundle twin
-		detached $runtime twin
-		mkdir -p "$WORLD/elsewhere"
-		cp -r "$WORLD/twin" "$WORLD/elsewhere/twin"
-		jq --arg c "/${ROOT##*/}/twin-other" '.linux.cgroupsPath = $c' "$WORLD/twin/config.json" >"$WORLD/elsewhere/twin/config.json"
-		run ! on_v2 timeout -k 5 60 "$runtime" --root "$WORLD/elsewhere/$runtime" run --bundle "$WORLD/elsewhere/twin" twin </dev/null 3>&-
-		run -0 ours check-container "$pid"
-		[[ $output == *supervised* ]]
-		container $runtime delete --force twin
-		rm -rf "$WORLD/elsewhere"
-		nothing_left
-	done
+	local runtime=crun
+	ARGS=$stays bundle twin
+	detached $runtime twin
+	mkdir -p "$WORLD/elsewhere"
+	cp -r "$WORLD/twin" "$WORLD/elsewhere/twin"
+	jq --arg c "/${ROOT##*/}/twin-other" '.linux.cgroupsPath = $c' "$WORLD/twin/config.json" >"$WORLD/elsewhere/twin/config.json"
+	run ! on_v2 timeout -k 5 60 "$runtime" --root "$WORLD/elsewhere/$runtime" run --bundle "$WORLD/elsewhere/twin" twin </dev/null 3>&-
+	run -0 ours check-container "$pid"
+	[[ $output == *supervised* ]]
+	container $runtime delete --force twin
+	rm -rf "$WORLD/elsewhere"
+	nothing_left
 }
 
 @test "cgroups with names that were never meant to be parsed, and an update, twice, that leaves one program of ours" {
 	cp "$WORLD/profiles/web.json" "$WORLD/second.json"
-	for runtime in crun; do
-		ARGS=$stays bundle odd
-		jq --arg c "/${ROOT##*/}/a-b-c.slice x:y \\x2d" '.linux.cgroupsPath = $c' "$WORLD/odd/config.json" >"$WORLD/new" && mv "$WORLD/new" "$WORLD/odd/config.json"
-		detached $runtime odd
-		run -0 ours check-container "$pid"
-		ours update oci-odd --profile "$WORLD/second.json"
-		ours update oci-odd --profile "$WORLD/profiles/web.json"
-		[ "$(bpftool cgroup show "$ROOT/a-b-c.slice x:y \\x2d" | grep -c -w connect4)" = 1 ]
-		run -1 container $runtime exec odd /tools/attempt tcp $PUB_B 443
-		run -0 container $runtime exec odd /tools/attempt tcp $PUB_A 443
-		container $runtime delete --force odd
-	done
+	local runtime=crun
+	ARGS=$stays bundle odd
+	jq --arg c "/${ROOT##*/}/a-b-c.slice x:y \\x2d" '.linux.cgroupsPath = $c' "$WORLD/odd/config.json" >"$WORLD/new" && mv "$WORLD/new" "$WORLD/odd/config.json"
+	detached $runtime odd
+	run -0 ours check-container "$pid"
+	ours update oci-odd --profile "$WORLD/second.json"
+	ours update oci-odd --profile "$WORLD/profiles/web.json"
+	[ "$(bpftool cgroup show "$ROOT/a-b-c.slice x:y \\x2d" | grep -c -w connect4)" = 1 ]
+	run -1 container $runtime exec odd /tools/attempt tcp $PUB_B 443
+	run -0 container $runtime exec odd /tools/attempt tcp $PUB_A 443
+	container $runtime delete --force odd
 }
 
 @test "the hook alone: no environment, descriptors that it was not meant to have, states that never end or lie" {
