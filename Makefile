@@ -155,6 +155,20 @@ $B/netcordon-faults: $B/tests/faults/faults.o $(MAIN) $B/parts.a | $B/netcordon-
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
+# The same program under another manifest: what an upgrade finds installed. Never installed.
+$B/other/manifest.h: $B/manifest.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/"[0-9a-f]\{12\}/"0123456789ab/' $< >$@
+
+$B/other/revision.o: userspace/revision.c $B/other/manifest.h
+	$(say) CC $@
+	$(Q)$(CC) -I$B/other $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$B/other/netcordon: $B/userspace/main.o $B/other/revision.o $(filter-out $B/userspace/revision.o,$(USERSPACE)) $(LOADER) | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
 
 # Everything but main.c, so that a test links only what it calls.
@@ -210,7 +224,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
