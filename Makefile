@@ -99,6 +99,12 @@ $B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# The supervisor linked dynamically: for what is preloaded into it (tests/soak). Never installed.
+$B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
 # What a Runner links: library.c and whatever it needs of the rest, which is neither BPF nor netlink. One object, of which only nc_library_* is visible.
 $B/libnetcordon.a: $B/userspace/library.o $B/parts.a
 	$(say) AR $@
@@ -112,12 +118,6 @@ $B/netcordon.pc: userspace/netcordon.pc.in FORCE
 	$(Q)version=$$(sed -n 's/^#define NC_VERSION "\(.*\)"/\1/p' userspace/revision.h); \
 		sed "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$$version|" $< >$@
 FORCE:
-
-# The supervisor linked dynamically: for what is preloaded into it (tests/soak). Never installed.
-$B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
-	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
-	$(Q)cp $B/netcordon-edge $@-edge
 
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
 DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
@@ -151,6 +151,20 @@ $B/tests/faults/faults.o: CFLAGS += -fno-builtin -U_FORTIFY_SOURCE
 $B/netcordon-faults: $B/tests/faults/faults.o $(MAIN) $B/parts.a | $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
+# The same program under another manifest: what an upgrade finds installed. Never installed.
+$B/other/manifest.h: $B/manifest.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/"[0-9a-f]\{12\}/"0123456789ab/' $< >$@
+
+$B/other/revision.o: userspace/revision.c $B/other/manifest.h
+	$(say) CC $@
+	$(Q)$(CC) -I$B/other $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$B/other/netcordon: $B/userspace/main.o $B/other/revision.o $(filter-out $B/userspace/revision.o,$(USERSPACE)) $(LOADER) | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
@@ -208,7 +222,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 

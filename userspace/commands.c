@@ -100,6 +100,32 @@ const struct nc_command nc_commands[] = {
 	 .privileged = true,
 	 .least = 1,
 	 .most = 1},
+	{.group = "Workloads",
+	 .name = "oci-hook",
+	 .arguments = "",
+	 .summary = "seal a container: for a container runtime to call",
+	 .text = "Reads the container's state on standard input, as createRuntime and poststop hooks are given it. Before the container runs, seals "
+		 "the cgroup "
+		 "of its process under the profile that the annotation netcordon.profile names in the profile folder, or under container_profile of "
+		 "the "
+		 "configuration, and leaves a supervisor behind; when that fails the container does not start. After it has ended, waits for its "
+		 "evidence to be "
+		 "closed. The instance is called oci-ID.",
+	 .options = no_options,
+	 .function = nc_command_oci_hook,
+	 .privileged = true},
+	{.group = "Looking",
+	 .name = "check-container",
+	 .arguments = "PID|CGROUP...",
+	 .summary = "is this running container sealed",
+	 .text = "Asks the kernel what is in force on the cgroup of process PID, whatever the runtime believes: a hook that was never called leaves "
+		 "nothing to "
+		 "be found. Exits 0 when every one of them is sealed and none of its processes is outside, 1 when not.",
+	 .options = no_options,
+	 .function = nc_command_check_container,
+	 .privileged = true,
+	 .least = 1,
+	 .most = -1},
 	{.group = "Looking",
 	 .name = "status",
 	 .arguments = "[INSTANCE]",
@@ -149,6 +175,16 @@ const struct nc_command nc_commands[] = {
 	 .text = "Refused while an instance lives, unless --force, which ends the instances first.",
 	 .options = nc_host_down_options,
 	 .function = nc_command_host_down,
+	 .privileged = true},
+	{.group = "Host",
+	 .name = "host sweep",
+	 .arguments = "",
+	 .summary = "take away what other builds left and nobody uses",
+	 .text = "An upgrade installs beside the build before, whose instances keep its programs until they end. Removes the programs, slices and "
+		 "folders of other "
+		 "builds in which nothing lives any more. Exits 1 while one of them is in use.",
+	 .options = no_options,
+	 .function = nc_command_host_sweep,
 	 .privileged = true},
 	{.group = "Host",
 	 .name = "host probe",

@@ -95,6 +95,7 @@ const char *nc_evidence_answer_word(enum nc_evidence_answer answer); /* "complet
 
 /* An event as a JSON record of kind "verdict", text made safe, codes by their names. The caller owns the result; NULL only without memory. */
 json_t *nc_event_json(const struct nc_event *event);
+json_t *nc_named_event_json(const struct nc_named_event *named); /* the same with `server_name`, as text made safe */
 /* One authority's counters as an object of reason -> decimal digits; reasons that never came are left out. NULL only without memory. */
 json_t *nc_counters_json(const struct nc_counters *counters);
 

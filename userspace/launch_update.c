@@ -65,7 +65,7 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 {
 	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
 
-	r = r < 0 ? r : nc_launch_admit(revision->profile, reterr);
+	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
 	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
 }
@@ -161,7 +161,9 @@ static bool lists(const struct nc_image *image, const struct nc_label *label)
 /* Whoever spoke for the flow before: does something that is listed now speak for its address? */
 static bool lists_otherwise(const struct nc_launch *launch, const struct nc_image *image, const struct nc_label *label)
 {
-	const struct nc_grant_port port = {.port_be = label->admitted_port_be, .protocol = label->admitted_protocol};
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	const struct nc_grant_port port = {
+		.port_be = label->admitted_port_be, .protocol = label->admitted_protocol, .open = label->flags & NC_LABEL_WIRE_OPEN};
 	struct nc_label literal = *label;
 
 	literal.name_id = 0;
