@@ -105,10 +105,8 @@ $B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
-# What a Runner links: the pure stages, without BPF or netlink. One object, of which only nc_library_* is visible.
-LIBRARY := library evidence_verify evidence_log evidence_clauses evidence_report statement key key_pem digest folder json_read json_canonical place \
-	text host receipt attesters admission capability ceiling grade revision profile profile_destination profile_process
-$B/libnetcordon.a: $(LIBRARY:%=$B/userspace/%.o) $B/loader/error.o
+# What a Runner links: library.c and whatever it needs of the rest, which is neither BPF nor netlink. One object, of which only nc_library_* is visible.
+$B/libnetcordon.a: $B/userspace/library.o $B/parts.a
 	$(say) AR $@
 	$(Q)ld -r -o $B/libnetcordon.o $^
 	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
