@@ -35,15 +35,17 @@ LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z
 comma    := ,
 
 # Static archives: a launch is a process start, and loading a dozen shared libraries costs more than everything else that it does.
-# SHARED=1 links against the shared ones, as a distribution would.
+# The supervisor is wholly static and at a fixed address: nothing is mapped, looked up or relocated when it starts (half of its page faults). What parses
+# a workload's bytes is the edge, which is position independent. SHARED=1 links both against the shared libraries, as a distribution would.
 KERNEL_LIBS := bpf elf z nl-route-3 nl-3
 USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
+STATIC      := $(if $(SHARED)$(DEBUG),,-static -no-pie)
 DNS_LIBS     = $(call archive,ldns) $(call archive,crypto)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
 LOADER    := $(patsubst %.c,$B/%.o,$(wildcard loader/*.c))
-USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c userspace/edge_program.c,$(wildcard userspace/*.c)))
+USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c userspace/no_lookup.c userspace/edge_program.c,$(wildcard userspace/*.c)))
 BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
@@ -88,13 +90,20 @@ $B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Two programs: the DNS library and what it draws in are in the edge alone, so that they cost a launch nothing and the supervisor cannot reach them.
-$B/netcordon: $B/userspace/main.o $B/parts.a $B/netcordon-edge
+MAIN := $B/userspace/main.o $(if $(STATIC),$B/userspace/no_lookup.o)
+$B/netcordon: $(MAIN) $B/parts.a $B/netcordon-edge
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 
 $B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# The supervisor linked dynamically: for what is preloaded into it (tests/soak). Never installed.
+$B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
 
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
 DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
@@ -125,9 +134,9 @@ $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) 
 # The program in which one call can be made to fail (tests/faults/faults.c). Never installed.
 FAULT_CALLS := $(shell tests/faults/calls) execvp
 $B/tests/faults/faults.o: CFLAGS += -fno-builtin -U_FORTIFY_SOURCE
-$B/netcordon-faults: $B/tests/faults/faults.o $B/userspace/main.o $(USERSPACE) $(LOADER) | $B/netcordon-edge
+$B/netcordon-faults: $B/tests/faults/faults.o $(MAIN) $B/parts.a | $B/netcordon-edge
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
@@ -185,7 +194,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 

@@ -357,7 +357,7 @@ int nc_claim_adopt(struct nc_host *host, const char *name, struct nc_claim **ret
 	r = r < 0 ? r : nc_claim_open(host, name, fd, &claim, reterr);
 	if (r < 0)
 		return r;
-	claim->owner = true;
+	claim->owner = claim->adopted = true;
 	if (!claim->record.generation) {
 		nc_claim_end(claim, reterr);
 		nc_claim_free(claim);

@@ -151,6 +151,11 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 	return 0;
 }
 
+const char *nc_host_folder(const struct nc_host *host)
+{
+	return host->folder;
+}
+
 void nc_host_close(struct nc_host *host)
 {
 	if (!host)

@@ -57,6 +57,8 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
+const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -265,6 +267,8 @@ void nc_events_close(struct nc_events *events);
 
 /* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */
 
+/* Brings the calling thread back to its own network namespace, or ends the process: in the workload's, with everything that we hold, there is no going on. */
+void nc_netns_return(int own_netns_fd);
 /* Network namespace cookie of netns_fd (-1: the caller's), by SO_NETNS_COOKIE on a socket made there; 0 and success before 5.14. */
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */

@@ -397,6 +397,7 @@ static int pin_programs(struct bpf_object *object, const char *pins, struct nc_b
 		if (r < 0)
 			return r;
 		book->program_ids[hook_of(program)] = info.id;
+		memcpy(book->program_tags[hook_of(program)], info.tag, sizeof(info.tag));
 	}
 	return 0;
 }

@@ -38,6 +38,8 @@ static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
+	if (launch->events)
+		return nc_launch_events_finish(launch, reterr);
 	if (launch->edge.fd < 0)
 		return 0;
 	launch->edge.flushed = false;

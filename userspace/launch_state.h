@@ -63,13 +63,14 @@ struct nc_launch {
 
 	/* host */
 	struct nc_host *host;
-	char runtime[NC_PATH_MAX];
+	char runtime[NC_PATH_MAX]; /* the host's own folder, where what is costly to find is kept */
 	struct nc_floor *floor;
 
 	/* seal */
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
 	struct nc_edge edge;
+	struct nc_events *events; /* NULL: an edge reads them */
 	struct nc_edge_resolver resolvers[2];
 	uint16_t resolver_port_be[2];
 	int update_fd;		  /* listens for `update`; -1: none */
@@ -140,9 +141,15 @@ int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr);
 void nc_launch_names_close(struct nc_launch *launch);
 /* After an update: the edge is told of the names that are listed now. *ret_anew: a resolver came or went, so the edge has to be ended and started anew. */
 int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_error *reterr);
-int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr); /* or, where neither policy lists a name, opens the ring here */
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
+/* launch_events.c: the descriptor to wait on, edge or ring; some of the records, all that are left, without an edge */
+int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
+int nc_launch_events_fd(const struct nc_launch *launch);
+int nc_launch_events_step(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_events_finish(struct nc_launch *launch, struct nc_error *reterr); /* and closes */
+void nc_launch_events_close(struct nc_launch *launch);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);

@@ -240,7 +240,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "enforcement", enforcement_json(launch)) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
-	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
+	    (launch->edge.pid && add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid)));
 	/* clang-format on */
 	if (r) {
 		nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement");
@@ -287,8 +287,9 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 	document = compose(launch, reterr);
 	if (!document)
 		return reterr->status < 0 ? reterr->status : -ENOMEM;
-	return nc_evidence_begin(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
-				 &launch->evidence, reterr);
+	/* on its way to the disk while the canary sings; nobody hears of it, and nothing of the workload runs, before it has arrived */
+	return nc_evidence_begin_soon(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
+				      &launch->evidence, reterr);
 }
 
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */

@@ -231,10 +231,13 @@ static int await(struct nc_launch *launch, const bool *flag, struct nc_error *re
 	return r;
 }
 
+/* Every record that is there, from the edge, or from the ring where there is none. */
 static int await_flushed(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;
 
+	if (launch->events)
+		return nc_launch_events_finish(launch, reterr);
 	launch->edge.flushed = false;
 	r = nc_edge_flush(&launch->edge);
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
@@ -249,7 +252,7 @@ static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
 		return r;
 	nc_edge_end(&launch->edge);
 	r = nc_launch_start_edge(launch, reterr);
-	return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+	return r < 0 || launch->events ? r : await(launch, &launch->edge.ready, reterr);
 }
 
 static int exchange_names(struct nc_launch *launch, const struct revision *before, struct nc_error *reterr)
