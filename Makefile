@@ -54,7 +54,7 @@ TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMP
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 DRIVERS := none guard run attach nftables proxy
-all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
+all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -105,8 +105,24 @@ $B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
+# What a Runner links: the pure stages, without BPF or netlink. One object, of which only nc_library_* is visible.
+LIBRARY := library evidence_verify evidence_log evidence_clauses evidence_report statement key key_pem digest folder json_read json_canonical place \
+	text host receipt attesters admission capability ceiling grade revision profile profile_destination profile_process
+$B/libnetcordon.a: $(LIBRARY:%=$B/userspace/%.o) $B/loader/error.o
+	$(say) AR $@
+	$(Q)ld -r -o $B/libnetcordon.o $^
+	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $B/libnetcordon.o
+
+# Made anew each time: what stands in it are folders that the command line chooses.
+$B/netcordon.pc: userspace/netcordon.pc.in FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)version=$$(sed -n 's/^#define NC_VERSION "\(.*\)"/\1/p' userspace/revision.h); \
+		sed "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$$version|" $< >$@
+FORCE:
+
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
-DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
 $B/drivers/run $B/drivers/attach: $B/drivers/netcordon.o
 $B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
@@ -255,6 +271,14 @@ INSTALLED = \
 	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
 	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
 	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
+	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(DATADIR)/examples/$f:755) \
+	examples/verify.c:$(DATADIR)/examples/verify.c:644 \
+	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
+	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
+	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
+	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
+	docs/runner.md:$(DOCDIR)/runner.md:644 \
+	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	README.md:$(DOCDIR)/README.md:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
@@ -268,7 +292,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

@@ -166,6 +166,7 @@ void nc_claim_free(struct nc_claim *claim)
 	for (int i = 0; i < 2; i++) {
 		nc_cleanup_close(&claim->cgroup_fds[i]);
 		free(claim->sealed[i]);
+		free(claim->names[i]);
 	}
 	nc_cleanup_close(&claim->ring_fd);
 	nc_cleanup_close(&claim->record_fd);

@@ -25,6 +25,7 @@
 	X(AUTHORITY_OF_CGROUP, authority_of_cgroup)                                                                                                  \
 	X(WORKLOAD_POLICY, workload_policy)                                                                                                          \
 	X(PLANE_POLICY, plane_policy)                                                                                                                \
+	X(NAMES, names)                                                                                                                              \
 	X(GRANTS, grants)                                                                                                                            \
 	X(HOST_FLOOR, host_floor)                                                                                                                    \
 	X(LABELS, labels)                                                                                                                            \
@@ -142,6 +143,13 @@ int nc_policy_remove(int map_fd, uint64_t generation, uint64_t revision, const s
 /* Removes what the generation has of other revisions than this one. */
 int nc_policy_purge_older(int map_fd, uint64_t generation, uint64_t revision, struct nc_error *reterr);
 
+/* name_map.c: an image's names into their map; written first, kept once the image is in force, taken back on a failure in between */
+int nc_names_write(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+void nc_names_take_back(struct nc_claim *claim, const struct nc_image *image);
+int nc_names_keep(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+int nc_names_check(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+int nc_names_forget(struct nc_claim *claim, struct nc_error *reterr);
+
 /* record.c: the claim file */
 #define NC_INDEX_NONE UINT32_MAX
 enum nc_cgroup_kind { NC_CGROUP_NONE, NC_CGROUP_MADE, NC_CGROUP_TAKEN };
@@ -174,13 +182,15 @@ struct nc_claim {
 	char folder[NC_PATH_MAX];
 	int record_fd; /* holds the lock when `owner` */
 	bool owner;
-	bool adopted; /* an earlier owner may have granted, and left events */
+	bool adopted; /* an earlier owner may have granted, named and left events: what stands in the maps is found by walking */
 	struct nc_record record;
 	int cgroup_fds[2];
 	int ring_fd;
 	struct nc_policy_entry *sealed[2]; /* keys of the current revision, for a quick removal; NULL: walk */
 	size_t sealed_count[2];
 	bool is_sealed[2];
+	struct nc_image_name *names[2]; /* what stands in the map of names */
+	size_t name_count[2];
 	struct nc_grant_book *grants; /* grants.c; NULL: none yet */
 };
 uint64_t nc_boot_ns(void); /* CLOCK_BOOTTIME */

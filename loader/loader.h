@@ -137,12 +137,21 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
 
 /* A compiled policy of one authority, in the kernel's own form. `entries` is sorted by memcmp of the key, without duplicates, generation and
  * revision 0. The digest in evidence is over this. */
+/* A name that the image's entries speak of by its id, as it may stand in the first bytes of a connection; generation 0 in the key. */
+struct nc_image_name {
+	struct nc_name_key key;
+	uint32_t id;
+	uint32_t reserved;
+};
+
 struct nc_image {
 	uint8_t authority; /* enum nc_authority */
 	uint8_t mode;	   /* enum nc_mode */
 	uint8_t flags;	   /* NC_SLOT_* */
 	struct nc_policy_entry *entries;
 	size_t count;
+	struct nc_image_name *names; /* sorted by text */
+	size_t name_count;
 };
 
 struct nc_claim; /* a claimed instance: lock held, index and generation taken */
@@ -191,6 +200,7 @@ int nc_claim_ring_fd(const struct nc_claim *claim);
 struct nc_grant_port {
 	uint16_t port_be;
 	uint8_t protocol;
+	bool open; /* no name is compared on the wire there */
 };
 
 /*
@@ -205,7 +215,7 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 /* What the next policy will list for a name: where one that stays holds an address too, it speaks for the address from now on. To be called before the
  * policies are exchanged, so that nothing that both list is refused on the way; nc_claim_grant_ports ends it, with whichever policy it came to be. */
 int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *staying, size_t count, struct nc_error *reterr);
-/* Does some name of the authority hold a live grant of the address for this port and protocol? */
+/* Does some name of the authority hold a live grant of the address for this port and protocol? With port->open: one whose name is not compared there. */
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);

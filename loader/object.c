@@ -126,6 +126,7 @@ static int resize_all(struct bpf_object *object, const struct sizes *s)
 	r = r ?: resize(object, NC_MAP_AUTHORITY_OF_CGROUP, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_WORKLOAD_POLICY, s->policy);
 	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->policy);
+	r = r ?: resize(object, NC_MAP_NAMES, s->policy);
 	r = r ?: resize(object, NC_MAP_GRANTS, s->grants);
 	r = r ?: resize(object, NC_MAP_SEEN, s->seen);
 	r = r ?: resize(object, NC_MAP_EVENTS, s->rings);

@@ -87,12 +87,15 @@ struct nc_evidence_report {
 int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report,
 		       struct nc_error *reterr);
 void nc_evidence_report_free(struct nc_evidence_report *report);
+/* What `evidence verify --json` prints; `compared`: there was an expectation. The caller owns it. */
+json_t *nc_evidence_report_json(const struct nc_evidence_report *report, const char *key_id, bool compared);
 const char *nc_evidence_answer_word(enum nc_evidence_answer answer); /* "complete", ... */
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------------------- */
 
 /* An event as a JSON record of kind "verdict", text made safe, codes by their names. The caller owns the result; NULL only without memory. */
 json_t *nc_event_json(const struct nc_event *event);
+json_t *nc_named_event_json(const struct nc_named_event *named); /* the same with `server_name`, as text made safe */
 /* One authority's counters as an object of reason -> decimal digits; reasons that never came are left out. NULL only without memory. */
 json_t *nc_counters_json(const struct nc_counters *counters);
 

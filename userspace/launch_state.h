@@ -32,7 +32,7 @@ enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
 struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
-	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 };
@@ -75,6 +75,7 @@ struct nc_launch {
 	uint16_t resolver_port_be[2];
 	int update_fd;		  /* listens for `update`; -1: none */
 	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
+	bool names_refused;	  /* connections wait to be ended for what their first bytes said */
 	uint64_t names_cut;	  /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;

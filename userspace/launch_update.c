@@ -161,7 +161,9 @@ static bool lists(const struct nc_image *image, const struct nc_label *label)
 /* Whoever spoke for the flow before: does something that is listed now speak for its address? */
 static bool lists_otherwise(const struct nc_launch *launch, const struct nc_image *image, const struct nc_label *label)
 {
-	const struct nc_grant_port port = {.port_be = label->admitted_port_be, .protocol = label->admitted_protocol};
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	const struct nc_grant_port port = {
+		.port_be = label->admitted_port_be, .protocol = label->admitted_protocol, .open = label->flags & NC_LABEL_WIRE_OPEN};
 	struct nc_label literal = *label;
 
 	literal.name_id = 0;

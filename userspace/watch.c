@@ -101,6 +101,37 @@ static int record_events(struct nc_launch *launch, const struct nc_edge_message 
 	return r;
 }
 
+/* Only the program that judges first bytes sends these. What it refused is ended when all that is there has been heard. */
+static int record_named(struct nc_launch *launch, const struct nc_named_event *named, struct nc_error *reterr)
+{
+	NC_JSON json_t *record = NULL;
+
+	launch->names_refused = true;
+	if (named->event.flags & NC_EVENT_REPEAT)
+		return 0;
+	record = nc_named_event_json(named);
+	if (!record)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+	return nc_evidence_append(launch->evidence, record, reterr);
+}
+
+static bool not_refused(const void *context, const struct nc_label *label)
+{
+	(void)context;
+	return !(label->flags & NC_LABEL_WIRE_REFUSED);
+}
+
+/* A connection whose first bytes were refused can never send anything again: its owner is told at once. */
+static int end_refused(struct nc_launch *launch, struct nc_error *reterr)
+{
+	uint32_t ended;
+
+	if (!launch->names_refused)
+		return 0;
+	launch->names_refused = false;
+	return nc_claim_end_flows(launch->claim, launch->netns_fd, not_refused, NULL, &ended, reterr);
+}
+
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	static struct nc_edge_message message; /* 4 KiB that the stack need not hold */
@@ -121,6 +152,11 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			if (r < 0)
 				return r;
 			break;
+		case NC_EDGE_NAMED:
+			r = record_named(launch, &message.named, reterr);
+			if (r < 0)
+				return r;
+			break;
 		case NC_EDGE_GRANT:
 			r = nc_launch_grant(launch, &message, reterr);
 			if (r < 0)
@@ -138,7 +174,7 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
 	}
-	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : end_refused(launch, reterr);
 }
 
 static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
