@@ -54,7 +54,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -286,6 +286,10 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 
 deb: ## Debian packages into build/deb/, built from a copy of what is committed, without a network; checked by lintian
 	$(Q)system/build-deb
+
+# And another build of it, which an upgrade is tried with.
+deb-both: deb
+	$(Q)NOTE="another build" VERSION=0.2 system/build-deb build/deb-next
 
 clean: ## remove build/
 	$(Q)rm -rf build
