@@ -11,6 +11,7 @@ MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 CC      ?= gcc
 CLANG   ?= clang
@@ -55,7 +56,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -105,10 +106,8 @@ $B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
-# What a Runner links: the pure stages, without BPF or netlink. One object, of which only nc_library_* is visible.
-LIBRARY := library evidence_verify evidence_log evidence_clauses evidence_report statement key key_pem digest folder json_read json_canonical place \
-	text host receipt attesters admission capability ceiling grade revision profile profile_destination profile_process
-$B/libnetcordon.a: $(LIBRARY:%=$B/userspace/%.o) $B/loader/error.o
+# What a Runner links: library.c and whatever it needs of the rest, which is neither BPF nor netlink. One object, of which only nc_library_* is visible.
+$B/libnetcordon.a: $B/userspace/library.o $B/parts.a
 	$(say) AR $@
 	$(Q)ld -r -o $B/libnetcordon.o $^
 	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
@@ -275,6 +274,9 @@ $B/netcordon.bash: $B/netcordon
 $B/capability-%.json: $B/netcordon
 	$(Q)$B/netcordon admit --capability $* --print >$@
 
+$B/netcordon-host.service: system/netcordon-host.service
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
 # source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
@@ -294,6 +296,10 @@ INSTALLED = \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
 	docs/runner.md:$(DOCDIR)/runner.md:644 \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
+	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
+	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
+	docs/oci.md:$(DOCDIR)/oci.md:644 \
 	README.md:$(DOCDIR)/README.md:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
@@ -310,6 +316,13 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
+
+deb: ## Debian packages into build/deb/, built from a copy of what is committed, without a network; checked by lintian
+	$(Q)system/build-deb
+
+# And another build of it, which an upgrade is tried with.
+deb-both: deb
+	$(Q)NOTE="another build" VERSION=0.2 system/build-deb build/deb-next
 
 clean: ## remove build/
 	$(Q)rm -rf build

@@ -208,9 +208,9 @@ static json_t *policy_json(const struct nc_profile *profile, const struct nc_ima
 static int record(struct nc_launch *launch, const struct revision *before, uint32_t ended, struct nc_error *reterr)
 {
 	NC_JSON json_t *event =
-		json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "before", policy_json(before->profile, before->images), "now",
-			  policy_json(launch->profile, launch->images), "revision", "workload", nc_json_u64(before->numbers[0]), "plane",
-			  nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
+		json_pack("{s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "name_binding", nc_launch_name_binding(launch->profile),
+			  "before", policy_json(before->profile, before->images), "now", policy_json(launch->profile, launch->images), "revision",
+			  "workload", nc_json_u64(before->numbers[0]), "plane", nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
 
 	if (!event)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
