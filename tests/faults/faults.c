@@ -39,7 +39,7 @@
 
 struct counter {
 	unsigned long made, at;
-	bool over, memory;
+	bool over, memory, told;
 	char name[32];
 };
 
