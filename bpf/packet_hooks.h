@@ -51,7 +51,7 @@ int egress(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
+		return !NC_CHECK(LABEL) || nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
 	slot = nc_slot_at(label->slot);
 	if (!slot || (NC_CHECK(LABEL) && (!slot->generation || slot->generation != label->generation)))
 		return NC_REFUSE;
@@ -61,7 +61,8 @@ int egress(struct __sk_buff *skb)
 	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
 	if ((!plain || packet.hop_limit < NC_HOP_LIMIT_LEAST) && NC_CHECK(EGRESS_FORM))
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
-	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
+	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict) ||
+		 (!NC_CHECK(EGRESS_DESTINATION) && verdict.reason != NC_REASON_LOOPBACK_DEVICE))
 		return NC_PASS;
 	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
@@ -85,7 +86,7 @@ int ingress(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return NC_REFUSE;
+		return NC_CHECK(LABEL) ? NC_REFUSE : NC_PASS;
 	slot = nc_slot_at(label->slot);
 	if (!slot || !slot->generation || slot->generation != label->generation)
 		return NC_REFUSE;

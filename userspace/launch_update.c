@@ -25,6 +25,7 @@
 #include "json.h"
 #include "launch_state.h"
 #include "launch_update.h"
+#include "mutants.h"
 #include "profile.h"
 #include "watch.h"
 
@@ -115,7 +116,7 @@ static int exchange_grants(struct nc_launch *launch, const struct nc_names *befo
 
 		if (nc_names_ports(&launch->names, before->ids[i], &ports, &count))
 			r = nc_claim_grant_ports(launch->claim, before->ids[i], ports, count, reterr);
-		else
+		else if (!NC_MUTANT_OFF("revocation"))
 			r = nc_claim_revoke(launch->claim, before->ids[i], reterr);
 	}
 	return r;
@@ -234,9 +235,11 @@ static int follow_up(struct nc_launch *launch, struct revision *before, struct n
 	uint32_t ended = 0;
 	int r = exchange_grants(launch, &before->names, reterr);
 
+	if (r == 0 && !NC_MUTANT_OFF("flows_end"))
+		r = nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr);
+
 	/* clang-format off */
 	return r < 0 ? r :
-	       nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr) ?:
 	       record(launch, before, ended, reterr) ?:
 	       (named ? renew_edge(launch, reterr) : 0) ?:
 	       nc_launch_write_state(launch, reterr);
