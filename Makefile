@@ -53,7 +53,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -185,7 +185,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
@@ -193,6 +193,16 @@ $B/tests/bench/%: tests/bench/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@
+
+MINUTES ?= 10
+$B/tests/soak/%.so: tests/soak/%.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -fPIC -shared $< -o $@ -ldl
+
+soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and stepped clocks at once; ends with what must be zero
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/soak/soak $B $(MINUTES)
 
 bench: deps ## what a launch costs over a bare fork and exec, and a call with the programs over one without
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost

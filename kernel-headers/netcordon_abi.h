@@ -164,10 +164,11 @@ struct nc_slot {
 	__u32 ring;		 /* index into `events` */
 	__be16 resolver_port_be; /* the resolver listens on 127.0.0.1 and ::1, this port; 0: none */
 	__be16 canary_port_be;	 /* during the canary: this port on 127.0.0.1 and ::1 is on the floor; 0 afterwards */
+	__be16 other_port_be;	 /* the resolver of the instance's other authority: on loopback, open or not, it is on the floor; 0: none */
 	__u8 mode;		 /* enum nc_mode */
 	__u8 authority;		 /* enum nc_authority */
 	__u8 flags;		 /* NC_SLOT_* */
-	__u8 reserved[17];
+	__u8 reserved[15];
 	__u64 closed_ns; /* user space only: when the slot was last closed; it rests before it is opened again */
 	__u64 reserved_words[7];
 };
@@ -177,6 +178,8 @@ struct nc_slot {
 /* A redirect goes only to a socket that carries this mark: another process that takes the endpoint's port has none and receives nothing. */
 struct nc_resolver_mark {
 	__u64 generation;
+	__u32 authority; /* enum nc_authority: each has a resolver of its own */
+	__u32 reserved;
 };
 
 /* ---- map `host_floor`: hash, union nc_address -> __u32 ----------------------------------------------------------------------------------- */
@@ -189,6 +192,9 @@ struct nc_resolver_mark {
 
 #define NC_POLICY_LITERAL 1 /* `address` is the destination's */
 #define NC_POLICY_NAME 2    /* `address` is ::name_id, the number (host order) in words_be[3]'s place, the rest 0 */
+
+/* Set in every name id of the plane and in none of the workload's: no id is ever both authorities'. 0 is no name. */
+#define NC_NAME_ID_PLANE 0x80000000u
 
 struct nc_policy_key {
 	__u64 generation;
@@ -217,13 +223,16 @@ struct nc_policy_entry {
 
 /* ---- map `grants` ------------------------------------------------------------------------------------------------------------------------ */
 
-#define NC_GRANT_WITNESS 1 /* {generation, address, port, protocol}: name_id of the key is 0, the value names one live owner */
+#define NC_GRANT_WITNESS 1 /* {generation, authority, address, port, protocol}: the value names one live owner, a name of that authority */
 #define NC_GRANT_NAME 2	   /* {generation, address, name_id}: port and protocol are 0 */
 
 struct nc_grant_key {
 	__u64 generation;
 	union nc_address address;
-	__u32 name_id;
+	union {
+		__u32 authority; /* of a witness: enum nc_authority */
+		__u32 name_id;	 /* of a name's own entry */
+	};
 	__be16 port_be;
 	__u8 protocol;
 	__u8 kind; /* NC_GRANT_* */
@@ -327,6 +336,7 @@ _Static_assert(__builtin_offsetof(struct nc_policy_key, port_be) == 32, "policy 
 _Static_assert(sizeof(struct nc_policy_value) == 8, "policy value");
 _Static_assert(sizeof(struct nc_policy_entry) == 48, "policy entry");
 _Static_assert(sizeof(struct nc_grant_key) == 32, "grant key");
+_Static_assert(sizeof(struct nc_resolver_mark) == 16, "resolver mark");
 _Static_assert(sizeof(struct nc_grant_value) == 16, "grant value");
 _Static_assert(sizeof(struct nc_label) == 64, "a label is one cache line");
 _Static_assert(sizeof(struct nc_seen_key) == 32, "seen key");

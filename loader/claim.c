@@ -113,7 +113,7 @@ static int index_take(struct nc_host *host, uint64_t generation, uint32_t *ret_i
 	if (r)
 		return r;
 	nc_error_set(reterr, NC_E_SLOTS_EXHAUSTED, -ENOSPC, "all %u instances of this host are taken", host->book.instances);
-	return nc_error_hint(reterr, "end some, or host down and host up with more --instances");
+	return nc_error_hint(reterr, "end some, or raise pools.instances in the configuration, then netcordon host down and host up");
 }
 
 static int mark_ring(void *context, const void *key, const void *value)
@@ -154,7 +154,7 @@ static int ring_take(struct nc_host *host, uint64_t generation, uint32_t *ret_ri
 	if (r)
 		return r;
 	nc_error_set(reterr, NC_E_RINGS_EXHAUSTED, -ENOSPC, "all %u event rings of this host are taken", count);
-	return nc_error_hint(reterr, "end some instances, or host down and host up with more --rings");
+	return nc_error_hint(reterr, "end some, or raise pools.rings in the configuration, then netcordon host down and host up");
 }
 
 /* ---- handles ------------------------------------------------------------------------------------------------------------------------------ */
@@ -398,11 +398,6 @@ void nc_claim_abandon(struct nc_claim *claim)
 uint64_t nc_claim_generation(const struct nc_claim *claim)
 {
 	return claim->record.generation;
-}
-
-uint32_t nc_claim_index(const struct nc_claim *claim)
-{
-	return claim->record.index;
 }
 
 const char *nc_claim_folder(const struct nc_claim *claim)

@@ -23,6 +23,7 @@
 
 #define NC_INSTANCE_NAME_MAX 64 /* [a-z0-9] first, then [a-z0-9._-]; bytes without the NUL */
 #define NC_PATH_MAX 512
+#define NC_RUNTIME_FOLDER "/run/netcordon"
 
 /* ---- the host: programs, maps, links ------------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +31,7 @@ struct nc_host; /* an open host: descriptors of the pinned maps, mapped slots an
 
 struct nc_host_options {
 	const char *root;     /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
-	const char *runtime;  /* folder for locks and instance state; NULL: /run/netcordon */
+	const char *runtime;  /* folder for locks and instance state; NULL: NC_RUNTIME_FOLDER */
 	const char *bpffs;    /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
 	const char *manifest; /* hex digest that names the build, part of the pin folder's name; never NULL */
 	uint32_t instances;   /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
@@ -148,7 +149,6 @@ struct nc_claim; /* a claimed instance: lock held, index and generation taken */
  * cleaned first. The claim holds a lock file until the process ends or releases. */
 int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 uint64_t nc_claim_generation(const struct nc_claim *claim);
-uint32_t nc_claim_index(const struct nc_claim *claim);
 /* Folder of the instance below the runtime folder, 0700 root: the owner may put its own state files there; release removes it whole. */
 const char *nc_claim_folder(const struct nc_claim *claim);
 
@@ -171,7 +171,8 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 		    struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
-/* Network-order port of the instance's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. */
+/* Network-order port of the authority's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. On loopback
+ * the port is closed to the other authority. Both must be sealed. */
 int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Network-order port of the canary on the floor; 0 takes it away. */
 int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
@@ -191,7 +192,7 @@ struct nc_grant_port {
 };
 
 /*
- * Grants `addresses` to a name of the workload's policy for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
+ * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
  * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
  * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
  */
@@ -199,10 +200,15 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
 /* What the policy lists now for a name that may hold grants: they open these ports and protocols from now on, and no others. */
 int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr);
+/* What the next policy will list for a name: where one that stays holds an address too, it speaks for the address from now on. To be called before the
+ * policies are exchanged, so that nothing that both list is refused on the way; nc_claim_grant_ports ends it, with whichever policy it came to be. */
+int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *staying, size_t count, struct nc_error *reterr);
+/* Does some name of the authority hold a live grant of the address for this port and protocol? */
+bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
-/* Marks a socket of the instance's resolver, so that redirects go to it and to no other at its endpoint. */
-int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
+/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint. */
+int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
@@ -241,6 +247,8 @@ struct nc_instance_row {
 int nc_instances(struct nc_host *host, int (*each)(void *context, const struct nc_instance_row *row), void *context, struct nc_error *reterr);
 /* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
+/* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
+int nc_host_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 /* Ends what dead owners left: kills, removes, releases. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 

@@ -99,7 +99,7 @@ int nc_policy_write(int map_fd, uint64_t generation, uint64_t revision, const st
 		return 0;
 	if (r == -E2BIG) {
 		nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map is full: %zu policy entries do not fit", image->count);
-		nc_error_hint(reterr, "netcordon host down, then host up with more --policy-entries");
+		nc_error_hint(reterr, "raise pools.policy_entries in the configuration, then netcordon host down and host up");
 	} else {
 		nc_error_sys(reterr, NC_E_SYSTEM, r, "write %zu policy entries", image->count);
 	}

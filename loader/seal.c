@@ -4,8 +4,10 @@
  *
  * seal:   entries written -> read back and compared -> counters cleared -> cgroup known -> slot's fields -> generation, last: from then on it is open
  * reseal: the new revision's entries written and compared -> one store of `revision` -> programs that read the old one waited for -> old entries away.
- *         A destination that both lists hold is never refused in between. Where the mode or flags change too, what gets stricter is stored before the
- *         revision and what gets wider after it: in between, both policies apply, never neither.
+ *         What both policies allow is never refused in between, and what neither allows never let through. Where the mode changes too, it is stored
+ *         before the revision, or after it when allowlist follows none; when allowlist follows unrestricted its entries stand under the old revision too,
+ *         which had none: so no program, which reads the revision first and then the mode, meets allowlist without the entries. Flags that go are stored
+ *         before the revision, flags that come after it.
  */
 #include <string.h>
 #include <bpf/bpf.h>
@@ -176,15 +178,10 @@ static int sealed_slot(struct nc_claim *claim, enum nc_authority authority, stru
 	return 0;
 }
 
-static uint8_t stricter_mode(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b; /* none < allowlist < unrestricted */
-}
-
 static int switch_revision(struct nc_claim *claim, int i, struct nc_slot *slot, const struct nc_image *image, uint64_t revision,
 			   struct nc_error *reterr)
 {
-	uint8_t mode = stricter_mode(slot->mode, image->mode), flags = slot->flags & image->flags;
+	uint8_t mode = slot->mode == NC_MODE_NONE ? slot->mode : image->mode, flags = slot->flags & image->flags;
 	int r = 0;
 
 	if (mode != slot->mode || flags != slot->flags) {
@@ -219,6 +216,7 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	struct nc_slot slot = {0}, before;
 	struct nc_error second;
 	int i = place(authority), map_fd;
+	bool twice;
 	int r = check_image(claim, authority, image, reterr);
 
 	r = r < 0 ? r : sealed_slot(claim, authority, &slot, reterr);
@@ -226,17 +224,21 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	if (r < 0)
 		return r;
 	before = slot;
+	twice = before.mode == NC_MODE_UNRESTRICTED && image->mode == NC_MODE_ALLOWLIST && !claim->sealed_count[i];
 	r = put_entries(map_fd, claim->record.generation, before.revision + 1, image, reterr);
 	if (r < 0)
 		return r;
-	r = switch_revision(claim, i, &slot, image, before.revision + 1, reterr);
+	r = twice ? put_entries(map_fd, claim->record.generation, before.revision, image, reterr) : 0;
+	r = r < 0 ? r : switch_revision(claim, i, &slot, image, before.revision + 1, reterr);
 	if (r < 0) { /* the policy before stays in force */
 		nc_slot_write(claim, i, &before, &second);
 		nc_policy_remove(map_fd, claim->record.generation, before.revision + 1, image, &second);
+		if (twice)
+			nc_policy_remove(map_fd, claim->record.generation, before.revision, image, &second);
 		return r;
 	}
 	old.entries = NC_TAKE_PTR(claim->sealed[i]);
-	old.count = claim->sealed_count[i];
+	old.count = twice ? image->count : claim->sealed_count[i]; /* without a list of its own it is found by walking */
 	claim->sealed_count[i] = image->count;
 	remember(claim, i, image); /* without memory for it, the entries are found by walking */
 	claim->record.intended[i] = image->count;
@@ -290,11 +292,13 @@ int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_
 
 int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr)
 {
-	struct nc_slot slot = {0};
-	int r = sealed_slot(claim, authority, &slot, reterr);
+	struct nc_slot slots[2] = {{0}, {0}};
+	int i = place(authority);
+	int r = sealed_slot(claim, NC_AUTHORITY_WORKLOAD, &slots[0], reterr) ?: sealed_slot(claim, NC_AUTHORITY_PLANE, &slots[1], reterr);
 
-	slot.resolver_port_be = port_be;
-	return r < 0 ? r : nc_slot_write(claim, place(authority), &slot, reterr);
+	slots[1 - i].other_port_be = port_be; /* closed to the other before it is open to its own */
+	slots[i].resolver_port_be = port_be;
+	return r ?: nc_slot_write(claim, 1 - i, &slots[1 - i], reterr) ?: nc_slot_write(claim, i, &slots[i], reterr);
 }
 
 int nc_claim_counters(struct nc_claim *claim, enum nc_authority authority, struct nc_counters *ret_counters, struct nc_error *reterr)

@@ -66,7 +66,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	nc_watch_init(&watch, launch);
-	r = nc_launch_announce(launch, reterr);
+	r = nc_launch_announce(launch, reterr) ?: nc_update_listen(launch, reterr);
 	if (r == 0) {
 		launch->started = true;
 		r = nc_evidence_checkpoint(launch->evidence, "started", NULL, reterr);

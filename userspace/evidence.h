@@ -22,6 +22,7 @@
 #ifndef NC_EVIDENCE_H
 #define NC_EVIDENCE_H
 
+#include "evidence_clauses.h"
 #include "json.h"
 #include "statement.h"
 #include "netcordon_abi.h"
@@ -61,18 +62,19 @@ struct nc_evidence_report {
 	uint64_t events, losses;
 	uint64_t vouched; /* records that a signature covers: all when closed, else those of the newest checkpoint */
 	char instance[128];
-	json_t *launch; /* owned by the report; NULL when invalid */
+	struct nc_clause_row clauses[NC_CLAUSE_COUNT]; /* all not compared where the folder could not be read */
+	json_t *launch;				       /* owned by the report; NULL when invalid */
 	json_t *closing;
 };
 /*
- * Verifies a folder with nothing but it and the key. `expect` (may be NULL): every member must stand, equal, in the launch statement's binding.
+ * Verifies a folder with nothing but it and the key. `expect` (may be NULL): every member must hold (evidence_clauses.h).
  * 0 with an answer, whatever the folder holds; negative when there is none (no such folder, no memory, an `expect` that expects nothing).
  *
  *   complete    signatures, chain, count and last hash hold, nothing was lost
  *   open        no end and no closing statement: it is being written, or its writer died. What stands after the newest checkpoint is chained, but no
  *               signature covers it; records behind it may be missing, and a torn last line is one of them
  *   incomplete  authentic, but not all: records that a signature vouches for are missing, or losses are declared (a region of which nothing is known)
- *   invalid     something was changed, forged or belongs elsewhere, or is not what was expected
+ *   invalid     something was changed, forged or belongs elsewhere, or is not what was expected, or one part contradicts another
  */
 int nc_evidence_verify(const char *folder, const struct nc_public_key *key, const json_t *expect, struct nc_evidence_report *ret_report,
 		       struct nc_error *reterr);

@@ -91,9 +91,7 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 	snprintf(path, sizeof(path), "%s/" NC_INSTANCE_PROFILE, nc_claim_folder(launch->claim));
 	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr)
 		    ?: nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
-	if (r < 0 || launch->authority == NC_AUTHORITY_PLANE)
-		return r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[1], reterr);
-	r = nc_policy_compile_named(launch->profile, launch->authority, &launch->images[0], &names, reterr);
+	r = r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[launch->authority == NC_AUTHORITY_PLANE], &names, reterr);
 	free(names.texts); /* the supervisor resolves them: only the mode is of interest here */
 	return r;
 }
@@ -139,13 +137,13 @@ static void undo_instance(struct nc_launch *launch)
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
-	uint32_t index = nc_claim_index(launch->claim);
+	uint64_t generation = nc_claim_generation(launch->claim);
 	int r = 0;
 
 	if (launch->authority == NC_AUTHORITY_PLANE)
-		nc_identity_own(index, NC_UID_PLANE, &launch->identity);
+		nc_identity_own(generation, NC_UID_PLANE, &launch->identity);
 	else
-		r = nc_identity_workload(launch->profile, index, &launch->identity, reterr);
+		r = nc_identity_workload(launch->profile, generation, &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 

@@ -207,7 +207,7 @@ int nc_explain(const struct nc_profile *profile, const struct nc_explain_questio
 	int status = parse_host(question, &e.host, reterr);
 
 	if (!status)
-		status = nc_policy_compile_named(profile, question->authority, &image, &names, reterr);
+		status = nc_policy_compile(profile, question->authority, &image, &names, reterr);
 	if (status)
 		return status;
 	asked.slot.authority = image.authority;

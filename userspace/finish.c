@@ -112,22 +112,36 @@ static int release(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_claim_release(NC_TAKE_PTR(launch->claim), reterr);
 }
 
+/* What supervisors left that were killed, once nothing runs in it. The instance at hand is over: what goes wrong here is `host status`' to tell. */
+static void sweep(const struct nc_launch *launch)
+{
+	struct nc_error ignored;
+	uint32_t swept;
+
+	nc_host_sweep(launch->host, &swept, &ignored);
+}
+
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
 {
 	/* From here on the command has ended: neither the deadline of its start nor a signal for it means anything any more. */
 	struct signalfd_siginfo late;
+	int r;
 
 	launch->deadline_ns = 0;
+	launch->over = true;
 	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
 		;
 	/* clang-format off */
-	return empty(launch, reterr) ?:
-	       drain(launch, reterr) ?:
-	       flush_edge(launch, reterr) ?:
-	       close_evidence(launch, reterr) ?:
-	       release(launch, reterr) ?:
-	       nc_status_exited(launch, reterr);
+	r = empty(launch, reterr) ?:
+	    drain(launch, reterr) ?:
+	    flush_edge(launch, reterr) ?:
+	    close_evidence(launch, reterr) ?:
+	    release(launch, reterr) ?:
+	    nc_status_exited(launch, reterr);
 	/* clang-format on */
+	if (r == 0)
+		sweep(launch);
+	return r;
 }
 
 int nc_launch_exit_status(const struct nc_launch *launch)

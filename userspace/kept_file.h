@@ -17,4 +17,7 @@ int nc_kept_read(const char *folder, const char *name, void **ret_bytes, size_t 
 /* Written beside and renamed, mode 0600. */
 int nc_kept_write(const char *folder, const char *name, const void *bytes, size_t size);
 
+/* Removes every file of the folder, unless a folder stands beside them: a host that is still up keeps what saves it time. */
+void nc_kept_forget(const char *folder);
+
 #endif

@@ -121,6 +121,14 @@ static int sync_folder_of(const char *path)
 	return 0;
 }
 
+/* The folder is the operator's to make: who may enter it is his to say. */
+static int hint_folder(const char *path, struct nc_error *reterr)
+{
+	NC_FREE char *copy = strdup(path);
+
+	return copy ? nc_error_hint(reterr, "make the folder first: mkdir -p -m 700 %s", dirname(copy)) : reterr->status;
+}
+
 /* ---- secret keys ------------------------------------------------------------------------------------------------------------------------ */
 
 int nc_key_generate(const char *path, struct nc_error *reterr)
@@ -146,8 +154,10 @@ int nc_key_generate(const char *path, struct nc_error *reterr)
 		nc_error_set(reterr, NC_E_KEY_EXISTS, -EEXIST, "%s exists", path);
 		return nc_error_hint(reterr, "name another file; a key is never overwritten");
 	}
-	if (fd < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "key %s", path);
+	if (fd < 0) {
+		r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "key %s", path);
+		return r == -ENOENT || r == -ENOTDIR ? hint_folder(path, reterr) : r;
+	}
 	r = write_all(fd, text, length);
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;

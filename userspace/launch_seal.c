@@ -109,10 +109,10 @@ static int choose_name(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
-	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
+	uid_t uid = nc_uid_of(nc_claim_generation(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
-			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
+			     &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -120,9 +120,9 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 	int r = 0;
 
 	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
-		nc_identity_own(nc_claim_index(launch->claim), NC_UID_WORKLOAD, &launch->identity);
+		nc_identity_own(nc_claim_generation(launch->claim), NC_UID_WORKLOAD, &launch->identity);
 	else
-		r = nc_identity_workload(launch->profile, nc_claim_index(launch->claim), &launch->identity, reterr);
+		r = nc_identity_workload(launch->profile, nc_claim_generation(launch->claim), &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "address.h"
+#include "capability.h"
 #include "cleanup.h"
 #include "evidence_names.h"
 #include "instance_state.h"
@@ -190,6 +191,14 @@ static json_t *network_json(const struct nc_launch *launch)
 			 "address_registry", NC_ADDRESS_REGISTRY_DATE);
 }
 
+/* What of the provider's axes this launch has made so: whatever of it fails ends the launch. */
+static json_t *enforcement_json(const struct nc_launch *launch)
+{
+	enum nc_own_provider own;
+
+	return nc_capability_own_named(providers[launch->provider], &own) ? nc_capability_own_enforcement(own) : NULL;
+}
+
 static json_t *cgroups_json(const struct nc_launch *launch)
 {
 	return json_pack("{s:o, s:o}", "workload", safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD)), "plane",
@@ -228,6 +237,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
 	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
+	    add(document, "enforcement", enforcement_json(launch)) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
 	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));

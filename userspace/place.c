@@ -91,6 +91,24 @@ static int type_error(const json_t *value, const struct nc_place *place, const c
 			      "must be %s, not %s", wanted, type_word(value));
 }
 
+/* What was likely meant, or else everything that may stand there. */
+static void hint_key(const char *key, const char *const *members, char *hint, size_t size)
+{
+	const char *near = nc_nearest(key, members);
+
+	for (const char *const *known = members; *known; known++)
+		if (!strcasecmp(*known, key)) {
+			snprintf(hint, size, "keys are case-sensitive: write \"%s\"", *known);
+			return;
+		}
+	if (near) {
+		snprintf(hint, size, "did you mean \"%s\"?", near);
+		return;
+	}
+	for (size_t used = 0, i = 0; members[i] && used < size; i++)
+		used += (size_t)snprintf(hint + used, size - used, i ? ", %s" : "known here: %s", members[i]);
+}
+
 int nc_object_check(const json_t *value, const struct nc_place *place, const char *const *members, struct nc_error *reterr)
 {
 	char quote[NC_QUOTE_SIZE], hint[sizeof(reterr->hint)] = "";
@@ -107,12 +125,7 @@ int nc_object_check(const json_t *value, const struct nc_place *place, const cha
 			known++;
 		if (*known)
 			continue;
-		for (known = members; *known; known++)
-			if (!strcasecmp(*known, key))
-				snprintf(hint, sizeof(hint), "keys are case-sensitive: write \"%s\"", *known);
-		if (!*hint)
-			for (size_t used = 0, i = 0; members[i] && used < sizeof(hint); i++)
-				used += (size_t)snprintf(hint + used, sizeof(hint) - used, i ? ", %s" : "known here: %s", members[i]);
+		hint_key(key, members, hint, sizeof(hint));
 		return nc_place_error(NC_PLACE_KEY(place, key), reterr, hint, "unknown key \"%s\"", nc_quote(key, strlen(key), quote));
 	}
 	return 0;
@@ -221,5 +234,7 @@ int nc_member_word(const json_t *object, const struct nc_place *place, const cha
 		if (used < sizeof(known))
 			used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
 	}
+	if (nc_nearest(text, words))
+		snprintf(known, sizeof(known), "did you mean \"%s\"?", nc_nearest(text, words));
 	return nc_place_error(NC_PLACE_KEY(place, key), reterr, known, "\"%s\" is not a known word", nc_quote(text, strlen(text), quote));
 }

@@ -200,22 +200,28 @@ static bool take_failure(struct nc_resolver *resolver, struct nc_resolver_entry 
 	return graced;
 }
 
-static void finish_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry, uint64_t now_ms)
+static void end_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry)
 {
-	const struct nc_dns_answer *answer = nc_lookup_answer(entry->lookup);
 	struct nc_resolver_entry **link = &resolver->asking;
-	bool served;
 
-	if (answer->outcome == NC_DNS_FAILED)
-		served = take_failure(resolver, entry, now_ms);
-	else
-		served = take_answer(resolver, entry, answer, now_ms);
 	nc_lookup_stop(entry->lookup);
 	entry->lookup = NULL;
 	entry->watched_fd = -1;
 	while (*link != entry)
 		link = &(*link)->next_asking;
 	*link = entry->next_asking;
+}
+
+static void finish_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry, uint64_t now_ms)
+{
+	const struct nc_dns_answer *answer = nc_lookup_answer(entry->lookup);
+	bool served;
+
+	if (answer->outcome == NC_DNS_FAILED)
+		served = take_failure(resolver, entry, now_ms);
+	else
+		served = take_answer(resolver, entry, answer, now_ms);
+	end_lookup(resolver, entry);
 	answer_clients(resolver, entry, served, entry->failed ? 1 : seconds_left(entry, now_ms));
 }
 
@@ -332,6 +338,37 @@ static void read_datagrams(struct nc_resolver *resolver, int fd)
 			return;
 		nc_resolver_ask(resolver, &client, resolver->input, (size_t)got);
 	}
+}
+
+/* ---- other names --------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct nc_resolver_cache *cache, const struct nc_resolver_name *name)
+{
+	const struct nc_resolver_name *found = nc_resolver_cache_listed(cache, &name->name);
+
+	return found && found->id == name->id;
+}
+
+int nc_resolver_exchange(struct nc_resolver *resolver, const struct nc_resolver_name *names, size_t count)
+{
+	struct nc_resolver_cache fresh = {0};
+	struct nc_resolver_entry *next;
+
+	if (nc_resolver_cache_open(&fresh, names, count) < 0)
+		return -ENOMEM;
+	for (struct nc_resolver_entry *entry = resolver->asking; entry; entry = next) {
+		next = entry->next_asking;
+		if (is_listed(&fresh, entry->name))
+			continue;
+		entry->outcome = NC_DNS_NO_NAME;
+		entry->count = 0;
+		end_lookup(resolver, entry);
+		answer_clients(resolver, entry, true, 0);
+	}
+	nc_resolver_cache_move(&resolver->cache, &fresh);
+	nc_resolver_cache_close(&resolver->cache);
+	resolver->cache = fresh;
+	return 0;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------------------------ */

@@ -53,7 +53,7 @@ int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_update_listen(launch, reterr) ?: nc_launch_write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
+	return nc_launch_write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
 }
 
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */
@@ -67,7 +67,7 @@ static int hold(struct nc_launch *launch, struct nc_error *reterr)
 		return 0;
 	r = nc_launch_receive(launch, launch->options->hold_fd, &go, 1, &got, reterr);
 	if (r == 0 && got == 0)
-		return nc_error_set(reterr, NC_E_SYSTEM, -ECANCELED, "the hold descriptor was closed without a go");
+		return nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
 	return r;
 }
 
@@ -132,6 +132,7 @@ int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_launch_announce(launch, reterr) ?:
 	       hold(launch, reterr) ?:
 	       nc_launch_let_go(launch, reterr) ?:
+	       nc_update_listen(launch, reterr) ?:
 	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
 	       checkpoint_started(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);

@@ -252,7 +252,7 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 	polls[POLL_INIT] = (struct pollfd){.fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN};
 	polls[POLL_SIGNALS] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
 	polls[POLL_EDGE] = (struct pollfd){.fd = launch->edge.fd, .events = POLLIN};
-	polls[POLL_UPDATE] = (struct pollfd){.fd = watch->kill_at ? -1 : launch->update_fd, .events = POLLIN};
+	polls[POLL_UPDATE] = (struct pollfd){.fd = launch->update_fd, .events = POLLIN};
 	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
 	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
 }
@@ -274,7 +274,7 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 	if (r == 0 && polls[POLL_FLOOR].revents)
 		r = nc_floor_step(launch->floor, reterr);
 	if (r == 0 && polls[POLL_UPDATE].revents)
-		r = nc_update_step(launch, reterr);
+		r = nc_update_step(launch, watch->kill_at != 0, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
 	step_clocks(watch, now);
 	step_look(watch, now);

@@ -236,6 +236,7 @@ static void world_build(const struct world *w, struct nc_slot *slot, struct nc_f
 	memset(&grant_key, 0, sizeof(grant_key));
 	grant_key.generation = GENERATION;
 	grant_key.address = *address;
+	grant_key.authority = w->authority;
 	grant_key.port_be = htons(w->port);
 	grant_key.protocol = w->granted == GRANT_OTHER_PROTOCOL ? other_protocol : w->protocol;
 	grant_key.kind = NC_GRANT_WITNESS;
