@@ -125,7 +125,7 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
-	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
+	if (nc_provider_seals_others(launch->provider)) /* of the canary's process only: the workload's user is somebody else's choice */
 		nc_identity_own(nc_claim_generation(launch->claim), NC_UID_WORKLOAD, &launch->identity);
 	else
 		r = nc_identity_workload(launch->profile, nc_claim_generation(launch->claim), &launch->identity, reterr);
@@ -153,8 +153,8 @@ static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 
 static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
-						      : nc_claim_make_cgroups(launch->claim, reterr);
+	return nc_provider_seals_others(launch->provider) ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
+							  : nc_claim_make_cgroups(launch->claim, reterr);
 }
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)

@@ -23,6 +23,7 @@
 #include "json.h"
 #include "explain.h"
 #include "launch_state.h"
+#include "oci.h"
 #include "program_digests.h"
 #include "text.h"
 
@@ -30,6 +31,7 @@ static const char *const grades[] = {
 	[NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary"};
 static const char *const providers[] = {[NC_PROVIDER_RUN] = "netcordon:run-provider",
 					[NC_PROVIDER_ATTACH] = "netcordon:attach-provider",
+					[NC_PROVIDER_OCI] = "netcordon:oci-provider",
 					[NC_PROVIDER_EXEC] = "netcordon:run-provider"};
 
 const char *nc_provider_word(enum nc_provider provider)
@@ -221,6 +223,12 @@ static json_t *enforcement_json(const struct nc_launch *launch)
 	return nc_capability_own_named(providers[launch->provider], &own) ? nc_capability_own_enforcement(own) : NULL;
 }
 
+static json_t *container_json(const struct nc_oci_container *container)
+{
+	return json_pack("{s:o, s:o, s:s, s:s}", "id", safe_json(container->id), "bundle", safe_json(container->bundle), "profile",
+			 container->profile, "chosen_by", container->annotated ? "annotation" : "default");
+}
+
 static json_t *cgroups_json(const struct nc_launch *launch)
 {
 	return json_pack("{s:o, s:o}", "workload", safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD)), "plane",
@@ -259,8 +267,9 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
-	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
+	    (nc_provider_seals_others(launch->provider) && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
 	    add(document, "enforcement", enforcement_json(launch)) ||
+	    (options->container && add(document, "container", container_json(options->container))) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
 	    (launch->edge.pid && add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid)));

@@ -65,7 +65,7 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 {
 	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
 
-	r = r < 0 ? r : nc_launch_admit(revision->profile, reterr);
+	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
 	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
 }
