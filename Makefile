@@ -11,6 +11,7 @@ MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 CC      ?= gcc
 CLANG   ?= clang
@@ -55,7 +56,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -105,10 +106,8 @@ $B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
-# What a Runner links: the pure stages, without BPF or netlink. One object, of which only nc_library_* is visible.
-LIBRARY := library evidence_verify evidence_log evidence_clauses evidence_report statement key key_pem digest folder json_read json_canonical place \
-	text host receipt attesters admission capability ceiling grade revision profile profile_destination profile_process
-$B/libnetcordon.a: $(LIBRARY:%=$B/userspace/%.o) $B/loader/error.o
+# What a Runner links: library.c and whatever it needs of the rest, which is neither BPF nor netlink. One object, of which only nc_library_* is visible.
+$B/libnetcordon.a: $B/userspace/library.o $B/parts.a
 	$(say) AR $@
 	$(Q)ld -r -o $B/libnetcordon.o $^
 	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
@@ -141,7 +140,7 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -153,6 +152,20 @@ $B/tests/faults/faults.o: CFLAGS += -fno-builtin -U_FORTIFY_SOURCE
 $B/netcordon-faults: $B/tests/faults/faults.o $(MAIN) $B/parts.a | $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
+# The same program under another manifest: what an upgrade finds installed. Never installed.
+$B/other/manifest.h: $B/manifest.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/"[0-9a-f]\{12\}/"0123456789ab/' $< >$@
+
+$B/other/revision.o: userspace/revision.c $B/other/manifest.h
+	$(say) CC $@
+	$(Q)$(CC) -I$B/other $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$B/other/netcordon: $B/userspace/main.o $B/other/revision.o $(filter-out $B/userspace/revision.o,$(USERSPACE)) $(LOADER) | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
 # ---- tests --------------------------------------------------------------------------------------------------------------------------------------
@@ -210,7 +223,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
@@ -229,9 +242,10 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## what a launch costs over a bare fork and exec, a call with the programs over one without, and the resolver against dnsmasq
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
-	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq
+	$(Q)tests/deps bench
+	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost
+	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
 	$(Q)tests/bench/resolver $B/netcordon
 
 FUZZ_SECONDS ?= 60
@@ -260,6 +274,9 @@ $B/netcordon.bash: $B/netcordon
 $B/capability-%.json: $B/netcordon
 	$(Q)$B/netcordon admit --capability $* --print >$@
 
+$B/netcordon-host.service: system/netcordon-host.service
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
 # source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
@@ -279,6 +296,10 @@ INSTALLED = \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
 	docs/runner.md:$(DOCDIR)/runner.md:644 \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
+	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
+	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
+	docs/oci.md:$(DOCDIR)/oci.md:644 \
 	README.md:$(DOCDIR)/README.md:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
@@ -295,6 +316,13 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
+
+deb: ## Debian packages into build/deb/, built from a copy of what is committed, without a network; checked by lintian
+	$(Q)system/build-deb
+
+# And another build of it, which an upgrade is tried with.
+deb-both: deb
+	$(Q)NOTE="another build" VERSION=0.2 system/build-deb build/deb-next
 
 clean: ## remove build/
 	$(Q)rm -rf build

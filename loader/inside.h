@@ -83,6 +83,9 @@ struct nc_hook_row {
 const struct nc_hook_row *nc_hook(enum nc_hook hook); /* 1 <= hook < NC_HOOK_MAX */
 const char *nc_hook_name(enum nc_hook hook);	      /* of the program, and of its pins */
 
+#define NC_MANIFEST_PART 12 /* characters of the manifest in the names of folders and slice */
+/* Detaches, unpins and removes all of this host: the caller holds its lock, or there is no folder to lock. Goes on after an error, reports the first. */
+int nc_host_take_away(struct nc_host *host, struct nc_error *reterr);
 /* host.c */
 int nc_host_map(struct nc_host *host, enum nc_map map, int *ret_fd, struct nc_error *reterr); /* the descriptor stays the host's */
 int nc_host_lock(struct nc_host *host, int how, struct nc_error *reterr);		      /* LOCK_SH or LOCK_EX; bounded */

@@ -62,6 +62,11 @@ const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
+/* Takes away what other builds have installed for the same root and nobody uses any more; `each` hears of every other build found, and whether it is gone
+ * (0: go on). */
+int nc_host_sweep(const struct nc_host_options *options, int (*each)(void *context, const char *name, bool removed), void *context,
+		  struct nc_error *reterr);
+
 #define NC_PROGRAM_NAME_MAX 16 /* the kernel keeps 15 bytes of a program's name */
 
 /* One program as found in force on a cgroup by asking the kernel. */
@@ -119,6 +124,7 @@ struct nc_closure_facts {
 	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
 			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
 	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
+	bool names_open;	/* the profile lists a name whose address is open for every name (wire any) */
 };
 
 /* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the
@@ -260,7 +266,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 /* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 /* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
-int nc_host_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
+int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 /* Ends what dead owners left: kills, removes, releases. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
@@ -283,6 +289,11 @@ void nc_netns_return(int own_netns_fd);
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */
 int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, struct nc_error *reterr);
+/* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
+ * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
+int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
+int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
 /* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */

@@ -76,6 +76,7 @@ enum nc_option {
 	NC_OPTION_BUNDLE,
 	NC_OPTION_CLIENT,
 	NC_OPTION_LISTENERS,
+	NC_OPTION_JOBS,
 	NC_OPTION_ATTESTERS,
 	NC_OPTION_CAPABILITY,
 	NC_OPTION_RECEIPT,
@@ -158,8 +159,11 @@ int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_check_container(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *reterr);
+int nc_command_host_sweep(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_probe(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr);

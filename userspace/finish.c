@@ -121,7 +121,7 @@ static void sweep(const struct nc_launch *launch)
 	struct nc_error ignored;
 	uint32_t swept;
 
-	nc_host_sweep(launch->host, &swept, &ignored);
+	nc_instances_sweep(launch->host, &swept, &ignored);
 }
 
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)

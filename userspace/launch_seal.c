@@ -72,6 +72,7 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 		.effective = &launch->effective,
 		.starts_process = starts_process,
 		.unix_gap_accepted = launch->profile->unix_gap_accepted,
+		.names_open = nc_profile_names_open(launch->profile),
 	};
 	const struct nc_closure *rows;
 	size_t count;
@@ -124,7 +125,7 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
-	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
+	if (nc_provider_seals_others(launch->provider)) /* of the canary's process only: the workload's user is somebody else's choice */
 		nc_identity_own(nc_claim_generation(launch->claim), NC_UID_WORKLOAD, &launch->identity);
 	else
 		r = nc_identity_workload(launch->profile, nc_claim_generation(launch->claim), &launch->identity, reterr);
@@ -152,8 +153,8 @@ static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 
 static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
-						      : nc_claim_make_cgroups(launch->claim, reterr);
+	return nc_provider_seals_others(launch->provider) ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
+							  : nc_claim_make_cgroups(launch->claim, reterr);
 }
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)

@@ -26,7 +26,13 @@
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
-enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
+enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_OCI, NC_PROVIDER_EXEC };
+
+/* Did somebody else make the cgroup, and does he start what runs in it? */
+static inline bool nc_provider_seals_others(enum nc_provider provider)
+{
+	return provider == NC_PROVIDER_ATTACH || provider == NC_PROVIDER_OCI;
+}
 
 /* How a workload came to its end. `cause` is a word of the interface (status line and closing statement). */
 struct nc_ending {
@@ -128,7 +134,7 @@ int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_pro
  * after a failure. */
 int nc_launch_compile(const struct nc_profile *profile, const struct nc_names before[2], struct nc_image images[2], struct nc_names names[2],
 		      struct nc_error *reterr);
-int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr);
+int nc_launch_admit(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr);
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_seal.c */
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr);
@@ -180,8 +186,9 @@ int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
 int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
-/* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */
-int nc_attach_checks(int cgroup_fd, json_t **ret_rows, struct nc_error *reterr);
+/* attach_checks.c: looks at every process in the cgroup from outside. `early`: what runs there now is the runtime's, and has not become the container yet, so
+ * that only its namespaces say something. *ret_row: what was found; the caller owns it */
+int nc_attach_checks(int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr);
 /* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
 int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
 /* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */
@@ -200,5 +207,8 @@ int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *la
 
 const char *nc_provider_word(enum nc_provider provider);
 json_t *nc_launch_generation_json(const struct nc_launch *launch);
+
+/* What is compared of each named destination: "wire" or "address". A new object. */
+json_t *nc_launch_name_binding(const struct nc_profile *profile);
 
 #endif

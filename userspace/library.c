@@ -2,8 +2,8 @@
 /*
  * library.c - libnetcordon: the pure stages behind a header of their own (netcordon.h)
  *
- * What the library is made of is listed in the Makefile (LIBRARY). Only the functions here stay visible in it: a program that links it sees none of the
- * names within.
+ * The linker takes what these functions need of the rest (Makefile). Only they stay visible: a program that links the library sees none of the names
+ * within.
  */
 #include "netcordon.h"
 

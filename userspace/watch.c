@@ -382,13 +382,13 @@ static int look_populated(struct nc_watch *watch, bool *ret_over, struct nc_erro
 int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.events", O_RDONLY | O_CLOEXEC);
-	bool over = false;
+	bool over = fd < 0 && (errno == ENOENT || errno == ENODEV); /* emptied and removed already: a container may be as short as that */
 	int r = 0;
 
-	if (fd < 0)
+	if (fd < 0 && !over)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open cgroup.events");
 	watch->populated_fd = fd;
-	while (r == 0) {
+	while (r == 0 && !over) {
 		r = look_populated(watch, &over, reterr);
 		if (r < 0 || over)
 			break;

@@ -51,6 +51,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	export PKG_CONFIG_PATH=$root/opt/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 	[ -z "$(nm -g --defined-only "$root/opt/lib/libnetcordon.a" | awk 'NF == 3 && $3 !~ /^nc_library_/ {print $3}')" ]
 	run ! grep -E 'include *[<"](bpf|netlink|linux)' "$root/opt/include/netcordon.h"
+	[ -z "$(nm -u "$root/opt/lib/libnetcordon.a" | grep -E ' (bpf_|nl_|rtnl_|ldns_|seccomp_)')" ]
 	[ "$(pkg-config --modversion netcordon)" = "$(build/netcordon version | awk '{print $2; exit}' | tr -d ,)" ]
 	# the sysroot is for what was installed here; the libraries that it needs are the machine's
 	gcc -Wall -Wextra -Werror "$root/opt/share/netcordon/examples/verify.c" -I"$root/opt/include" "$root/opt/lib/libnetcordon.a" -ljansson -lsodium -o "$BATS_TEST_TMPDIR/verify"
