@@ -53,7 +53,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell conform mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -207,6 +207,15 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 bench: deps ## what a launch costs over a bare fork and exec, and a call with the programs over one without
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+
+# CONFORM passes options on: CONFORM="--fact default_deny".
+conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
+
+mutants: deps ## for every check a case that turns red when it is switched off
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/mutants
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)

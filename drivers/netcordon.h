@@ -30,6 +30,8 @@ const char *netcordon_option(const json_t *request, const char *name);
 struct line netcordon_line(const json_t *state, const char *command);
 void netcordon_add(struct line *line, const char *word);
 
+/* Do BPF security hooks act on this kernel? netcordon says. */
+bool netcordon_lsm(const json_t *request);
 /* {"outside", "unsealed"}: a cgroup of the root for whoever is no workload, and one of the slice that no policy is given to. NULL: they cannot be made. */
 json_t *netcordon_cgroups(const json_t *state);
 /* Cgroup, profile, configuration, key and programs for one instance. NULL and *ret_state, or the refusal to answer with. */
