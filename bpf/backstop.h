@@ -47,7 +47,9 @@ static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_lab
 	}
 	if (!NC_CHECK(EGRESS_REVISION) || label->revision == slot->revision)
 		return 1;
-	if (nc_still_listed(slot, far, &name_id, &flags)) {
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	if (nc_still_listed(slot, far, &name_id, &flags) &&
+	    (name_id == label->name_id || !(label->flags & NC_LABEL_WIRE_OPEN) || !(flags & NC_POLICY_WIRE))) {
 		label->name_id = name_id;
 		label->policy_flags = flags;
 		label->revision = far->revision;

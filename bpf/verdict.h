@@ -27,6 +27,7 @@
  *    8  mode unrestricted                                                     -> ALLOW mode_unrestricted
  *    9  listed as a literal                                                   -> ALLOW literal_listed
  *   10  a live grant whose name, port and protocol the policy lists           -> ALLOW grant_live
+ *       over UDP, where a name on the wire is asked for                       -> DENY wire_quic
  *   11                                                                        -> DENY destination_not_listed
  */
 #ifndef NC_BPF_VERDICT_H
@@ -144,30 +145,53 @@ static __always_inline const struct nc_policy_value *nc_find_name(const struct n
 	return nc_find_policy(slot->authority, &key);
 }
 
-/* Line 10. The witness grant names one live owner of {address, port, protocol}; it counts only if the policy lists that name for just these. */
-static __always_inline int nc_grant_allows(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+/* A live grant of the kind for the flow, whose name the policy lists for just these; *ret_value is that entry. NULL: none. */
+static __always_inline const struct nc_grant_value *nc_live_grant(const struct nc_slot *slot, const struct nc_flow *flow, __u8 kind,
+								  const struct nc_policy_value **ret_value)
 {
 	struct nc_grant_key key;
 	const struct nc_grant_value *grant;
-	const struct nc_policy_value *value;
 
 	key.generation = slot->generation;
 	key.address = flow->destination;
 	key.authority = slot->authority;
 	key.port_be = flow->port_be;
 	key.protocol = flow->protocol;
-	key.kind = NC_GRANT_WITNESS;
+	key.kind = kind;
 	grant = nc_find_grant(&key);
 	if (!grant)
 		return 0;
 	if (NC_CHECK(GRANT_EXPIRY) && grant->expires_ns <= nc_boot_ns())
 		return 0;
-	value = nc_find_name(slot, flow, grant->name_id);
-	if (NC_CHECK(GRANT_POLICY) && !value)
+	*ret_value = nc_find_name(slot, flow, grant->name_id);
+	if (NC_CHECK(GRANT_POLICY) && !*ret_value)
+		return 0;
+	return grant;
+}
+
+/*
+ * Line 10. The witness grant names one live owner of {address, port, protocol}; it counts only if the policy lists that name for just these. Where its name
+ * would have to stand in the first bytes, another owner whose name need not is preferred: such an owner opens the address for whatever is said there.
+ */
+static __always_inline int nc_grant_allows(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+{
+	const struct nc_policy_value *value = 0, *open_value = 0;
+	const struct nc_grant_value *grant = nc_live_grant(slot, flow, NC_GRANT_WITNESS, &value), *open;
+
+	if (!grant)
 		return 0;
 	verdict->name_id = grant->name_id;
 	verdict->policy_flags = value ? value->flags : 0;
 	nc_verdict_set(verdict, NC_ALLOW, NC_REASON_GRANT_LIVE);
+	if (!(verdict->policy_flags & NC_POLICY_WIRE))
+		return 1;
+	open = nc_live_grant(slot, flow, NC_GRANT_OPEN, &open_value);
+	if (open && open_value && !(open_value->flags & NC_POLICY_WIRE)) {
+		verdict->name_id = open->name_id;
+		verdict->policy_flags = open_value->flags;
+	} else if (NC_CHECK(WIRE_QUIC) && flow->protocol == NC_PROTO_UDP) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_WIRE_QUIC);
+	}
 	return 1;
 }
 
@@ -250,7 +274,8 @@ static __always_inline void nc_decide_destination(const struct nc_slot *slot, st
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
 	}
 	if (nc_grant_allows(slot, flow, verdict)) {
-		NC_REMEMBER(slot->generation);
+		if (verdict->decision == NC_ALLOW)
+			NC_REMEMBER(slot->generation);
 		return;
 	}
 	if (!NC_CHECK(LISTED) || NC_REMEMBERED(slot->generation))
@@ -300,6 +325,8 @@ static __always_inline int nc_still_listed(const struct nc_slot *slot, struct nc
 		value = nc_find_name(slot, flow, *name_id);
 		if (value) {
 			*ret_flags = value->flags;
+			if (NC_CHECK(WIRE_QUIC) && flow->protocol == NC_PROTO_UDP && (value->flags & NC_POLICY_WIRE))
+				return 0;
 			return !nc_on_floor(slot, flow, settings);
 		}
 	}

@@ -16,8 +16,9 @@
 /* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h. */
 #define NETCORDON_CHECKS                                                                                                                             \
 	"protocol label authority mode_none floor public listed port separate bind option egress_destination egress_form egress_loopback "           \
-	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family canary resolver_filter "          \
-	"resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end edge_credential"
+	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family wire wire_grant wire_port "       \
+	"wire_again wire_quic canary resolver_filter resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end "           \
+	"edge_credential"
 
 /* A netcordon command line, growing at its end. */
 struct line {

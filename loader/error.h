@@ -51,6 +51,8 @@
 	X(PROGRAM_FOREIGN, "program_foreign", 3, "a program of somebody else is in force on the cgroup")                                             \
 	X(OBJECT_MUTANT, "object_mutant", 3, "the objects are built for the matrix and have a check switched off")                                   \
 	X(CGROUP_INVALID, "cgroup_invalid", 2, "the path is not a usable cgroup")                                                                    \
+	X(OCI_STATE_INVALID, "oci_state_invalid", 2, "what the runtime says about the container is not an OCI state")                                \
+	X(PROFILE_UNTRUSTED, "profile_untrusted", 3, "a profile of the operator's folder could be written by others")                                \
 	X(INSTANCE_INVALID, "instance_invalid", 2, "the instance's name is not valid")                                                               \
 	X(INSTANCE_EXISTS, "instance_exists", 1, "an instance of this name lives")                                                                   \
 	X(INSTANCE_UNKNOWN, "instance_unknown", 1, "no instance of this name")                                                                       \

@@ -3,8 +3,8 @@
  * grants.c - addresses that a listed name holds for a time
  *
  * Two kinds of entry in the map: {address, name} says that the name holds the address, until when; the witness {address, port, protocol} names one live
- * owner, so that connect needs one look. The book here holds {address, name, ports, expiry} for every grant of the claim; the witness is always the owner
- * that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
+ * owner, so that connect needs one look; the open witness is the same among the owners at whose port no name is compared on the wire. The book here holds
+ * {address, name, ports, expiry} for every grant of the claim; the witness is always the owner that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
  *
  * The two authorities share nothing: a witness is looked for under its authority, and a name's id says whose it is.
  *
@@ -63,7 +63,7 @@ static uint32_t authority_of(uint32_t name_id)
 	return name_id & NC_NAME_ID_PLANE ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
 }
 
-static struct nc_grant_key witness_key(const struct nc_claim *claim, const struct grant *grant, const struct nc_grant_port *port)
+static struct nc_grant_key witness_key(const struct nc_claim *claim, const struct grant *grant, const struct nc_grant_port *port, uint8_t kind)
 {
 	struct nc_grant_key key = {
 		.generation = claim->record.generation,
@@ -71,7 +71,7 @@ static struct nc_grant_key witness_key(const struct nc_claim *claim, const struc
 		.authority = authority_of(grant->name_id),
 		.port_be = port->port_be,
 		.protocol = port->protocol,
-		.kind = NC_GRANT_WITNESS,
+		.kind = kind,
 	};
 
 	return key;
@@ -161,9 +161,10 @@ static const struct port *find_port(const struct name_ports *name, const struct 
 	return NULL;
 }
 
-/* The owner of {authority, address, port, protocol} that stays and lives longest, other than the name `except` (0: none). NULL: nobody. */
+/* The owner of {authority, address, port, protocol} that stays and lives longest, of those that a witness of this kind may name, other than the name
+ * `except` (0: none). NULL: nobody. */
 static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t authority, const union nc_address *address,
-					 const struct nc_grant_port *port, uint32_t except)
+					 const struct nc_grant_port *port, uint8_t kind, uint32_t except)
 {
 	const struct grant *best = NULL;
 	bool best_leaves = true;
@@ -175,7 +176,7 @@ static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t au
 		if (grant->name_id == except || authority_of(grant->name_id) != authority || memcmp(&grant->address, address, sizeof(*address)))
 			continue;
 		listed = find_port(find_name(book, grant->name_id), port);
-		if (!listed || (best && listed->leaves && !best_leaves))
+		if (!listed || (kind == NC_GRANT_OPEN && !listed->port.open) || (best && listed->leaves && !best_leaves))
 			continue;
 		if (best && listed->leaves == best_leaves && grant->expires_ns <= best->expires_ns)
 			continue;
@@ -183,11 +184,6 @@ static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t au
 		best_leaves = listed->leaves;
 	}
 	return best;
-}
-
-static const struct grant *next_owner(struct nc_grant_book *book, const struct grant *of, const struct nc_grant_port *port, uint32_t except)
-{
-	return longest_owner(book, authority_of(of->name_id), &of->address, port, except);
 }
 
 /* ---- the map --------------------------------------------------------------------------------------------------------------------------------- */
@@ -199,22 +195,33 @@ static int put(int map_fd, const struct nc_grant_key *key, uint32_t name_id, uin
 	return bpf_map_update_elem(map_fd, key, &value, BPF_ANY);
 }
 
-/* Takes the grant's entries away, or hands its witnesses to the next owner. */
+/* The witness of each kind for the grant's address is the owner that lives longest, other than `except`; nobody's when there is none. */
+static int put_witnesses(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port, uint32_t except)
+{
+	static const uint8_t kinds[] = {NC_GRANT_WITNESS, NC_GRANT_OPEN};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && r == 0; i++) {
+		const struct grant *owner = longest_owner(claim->grants, authority_of(grant->name_id), &grant->address, port, kinds[i], except);
+		struct nc_grant_key key = witness_key(claim, grant, port, kinds[i]);
+
+		if (owner)
+			r = put(map_fd, &key, owner->name_id, owner->expires_ns);
+		else
+			bpf_map_delete_elem(map_fd, &key);
+	}
+	return r;
+}
+
+/* Takes the grant's entries away, or hands its witnesses to the next owner: those exist, and an exchange needs no room. */
 static void remove_entries(struct nc_claim *claim, int map_fd, const struct grant *grant)
 {
 	const struct name_ports *name = find_name(claim->grants, grant->name_id);
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 
 	bpf_map_delete_elem(map_fd, &key);
-	for (uint32_t i = 0; name && i < name->count; i++) {
-		const struct grant *next = next_owner(claim->grants, grant, &name->ports[i].port, grant->name_id);
-
-		key = witness_key(claim, grant, &name->ports[i].port);
-		if (next)
-			put(map_fd, &key, next->name_id, next->expires_ns); /* the entry exists: an exchange needs no room */
-		else
-			bpf_map_delete_elem(map_fd, &key);
-	}
+	for (uint32_t i = 0; name && i < name->count; i++)
+		put_witnesses(claim, map_fd, grant, &name->ports[i].port, grant->name_id);
 }
 
 static void drop_grant(struct nc_claim *claim, int map_fd, size_t index)
@@ -240,12 +247,8 @@ static int write_entries(struct nc_claim *claim, int map_fd, const struct grant 
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 	int r = put(map_fd, &key, grant->name_id, grant->expires_ns);
 
-	for (uint32_t i = 0; r == 0 && i < name->count; i++) {
-		const struct grant *owner = next_owner(claim->grants, grant, &name->ports[i].port, 0);
-
-		key = witness_key(claim, grant, &name->ports[i].port);
-		r = put(map_fd, &key, owner->name_id, owner->expires_ns);
-	}
+	for (uint32_t i = 0; r == 0 && i < name->count; i++)
+		r = put_witnesses(claim, map_fd, grant, &name->ports[i].port, 0);
 	return r;
 }
 
@@ -307,18 +310,6 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
 }
 
-/* The witness of a port that the name lists no more: the next owner's, or nobody's. */
-static int give_up_port(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port)
-{
-	const struct grant *next = next_owner(claim->grants, grant, port, 0);
-	struct nc_grant_key key = witness_key(claim, grant, port);
-
-	if (next)
-		return put(map_fd, &key, next->name_id, next->expires_ns);
-	bpf_map_delete_elem(map_fd, &key);
-	return 0;
-}
-
 int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr)
 {
 	struct name_ports *name;
@@ -342,7 +333,7 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 			continue;
 		r = write_entries(claim, map_fd, grant);
 		for (uint32_t j = 0; j < old_count && r == 0; j++)
-			r = find_port(name, &old[j].port) ? 0 : give_up_port(claim, map_fd, grant, &old[j].port);
+			r = find_port(name, &old[j].port) ? 0 : put_witnesses(claim, map_fd, grant, &old[j].port, 0);
 	}
 	return r ? nc_error_sys(reterr, r == -E2BIG ? NC_E_POLICY_FULL : NC_E_SYSTEM, r, "give a name's grants other ports") : 0;
 }
@@ -371,7 +362,8 @@ int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struc
 
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port)
 {
-	const struct grant *owner = claim->grants ? longest_owner(claim->grants, authority, address, port, 0) : NULL;
+	const struct grant *owner =
+		claim->grants ? longest_owner(claim->grants, authority, address, port, port->open ? NC_GRANT_OPEN : NC_GRANT_WITNESS, 0) : NULL;
 
 	return owner && owner->expires_ns > nc_boot_ns();
 }

@@ -10,7 +10,6 @@
 #include "inside.h"
 
 #define LOCK_WAIT_MS 30000
-#define MANIFEST_PART 12
 
 static const char *const map_names[NC_MAP_COUNT] = {
 #define MAP_NAME(symbol, name) [NC_MAP_##symbol] = #name,
@@ -23,8 +22,8 @@ const char *nc_map_name(enum nc_map map)
 
 static int manifest_check(const char *manifest, struct nc_error *reterr)
 {
-	if (!manifest || strlen(manifest) < MANIFEST_PART || strspn(manifest, "0123456789abcdef") < MANIFEST_PART)
-		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "a manifest is a hex digest of at least %d digits", MANIFEST_PART);
+	if (!manifest || strlen(manifest) < NC_MANIFEST_PART || strspn(manifest, "0123456789abcdef") < NC_MANIFEST_PART)
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "a manifest is a hex digest of at least %d digits", NC_MANIFEST_PART);
 	return 0;
 }
 
@@ -77,8 +76,8 @@ int nc_host_prepare(const struct nc_host_options *options, struct nc_host **ret_
 	r = r < 0 ? r : copy_foreign(host, options->foreign_allowed, reterr);
 	r = r < 0 ? r : root_open(host, options->root, reterr);
 	if (r >= 0) {
-		snprintf(host->name, sizeof(host->name), "%.*s-%llx", MANIFEST_PART, options->manifest, (unsigned long long)host->root_id);
-		snprintf(host->slice_name, sizeof(host->slice_name), "netcordon-%.*s.slice", MANIFEST_PART, options->manifest);
+		snprintf(host->name, sizeof(host->name), "%.*s-%llx", NC_MANIFEST_PART, options->manifest, (unsigned long long)host->root_id);
+		snprintf(host->slice_name, sizeof(host->slice_name), "netcordon-%.*s.slice", NC_MANIFEST_PART, options->manifest);
 		r = nc_path(host->bpffs, reterr, "%s", options->bpffs ?: "/sys/fs/bpf");
 	}
 	r = r < 0 ? r : nc_path(host->runtime, reterr, "%s", options->runtime ?: NC_RUNTIME_FOLDER);
@@ -149,6 +148,11 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 	}
 	*ret_host = host;
 	return 0;
+}
+
+const char *nc_host_folder(const struct nc_host *host)
+{
+	return host->folder;
 }
 
 void nc_host_close(struct nc_host *host)

@@ -402,7 +402,7 @@ static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct n
 	return cleaning.status;
 }
 
-int nc_host_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr)
+int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr)
 {
 	struct cleaning cleaning = {.host = host, .dead_only = true, .reterr = reterr};
 	struct nc_error error;

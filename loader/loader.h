@@ -57,8 +57,15 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
+const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
+
+/* Takes away what other builds have installed for the same root and nobody uses any more; `each` hears of every other build found, and whether it is gone
+ * (0: go on). */
+int nc_host_sweep(const struct nc_host_options *options, int (*each)(void *context, const char *name, bool removed), void *context,
+		  struct nc_error *reterr);
 
 #define NC_PROGRAM_NAME_MAX 16 /* the kernel keeps 15 bytes of a program's name */
 
@@ -117,6 +124,7 @@ struct nc_closure_facts {
 	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
 			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
 	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
+	bool names_open;	/* the profile lists a name whose address is open for every name (wire any) */
 };
 
 /* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the
@@ -135,12 +143,21 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
 
 /* A compiled policy of one authority, in the kernel's own form. `entries` is sorted by memcmp of the key, without duplicates, generation and
  * revision 0. The digest in evidence is over this. */
+/* A name that the image's entries speak of by its id, as it may stand in the first bytes of a connection; generation 0 in the key. */
+struct nc_image_name {
+	struct nc_name_key key;
+	uint32_t id;
+	uint32_t reserved;
+};
+
 struct nc_image {
 	uint8_t authority; /* enum nc_authority */
 	uint8_t mode;	   /* enum nc_mode */
 	uint8_t flags;	   /* NC_SLOT_* */
 	struct nc_policy_entry *entries;
 	size_t count;
+	struct nc_image_name *names; /* sorted by text */
+	size_t name_count;
 };
 
 struct nc_claim; /* a claimed instance: lock held, index and generation taken */
@@ -189,6 +206,7 @@ int nc_claim_ring_fd(const struct nc_claim *claim);
 struct nc_grant_port {
 	uint16_t port_be;
 	uint8_t protocol;
+	bool open; /* no name is compared on the wire there */
 };
 
 /*
@@ -203,7 +221,7 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 /* What the next policy will list for a name: where one that stays holds an address too, it speaks for the address from now on. To be called before the
  * policies are exchanged, so that nothing that both list is refused on the way; nc_claim_grant_ports ends it, with whichever policy it came to be. */
 int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *staying, size_t count, struct nc_error *reterr);
-/* Does some name of the authority hold a live grant of the address for this port and protocol? */
+/* Does some name of the authority hold a live grant of the address for this port and protocol? With port->open: one whose name is not compared there. */
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
@@ -248,7 +266,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 /* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 /* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
-int nc_host_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
+int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 /* Ends what dead owners left: kills, removes, releases. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
@@ -265,10 +283,17 @@ void nc_events_close(struct nc_events *events);
 
 /* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */
 
+/* Brings the calling thread back to its own network namespace, or ends the process: in the workload's, with everything that we hold, there is no going on. */
+void nc_netns_return(int own_netns_fd);
 /* Network namespace cookie of netns_fd (-1: the caller's), by SO_NETNS_COOKIE on a socket made there; 0 and success before 5.14. */
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */
 int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, struct nc_error *reterr);
+/* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
+ * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
+int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
+int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
 /* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */

@@ -52,17 +52,23 @@ static int remember(struct nc_claim *claim, int i, const struct nc_image *image)
 	return 0;
 }
 
-/* Written, read back, compared; nothing of it is left on failure. */
-static int put_entries(int map_fd, uint64_t generation, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
+/* Written, read back, compared; nothing of it is left on failure. The names come first: an entry whose name is unknown would be one that refuses. */
+static int put_entries(struct nc_claim *claim, int map_fd, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
 {
+	uint64_t generation = claim->record.generation;
 	struct nc_error second;
-	int r = nc_policy_write(map_fd, generation, revision, image, reterr);
+	int r = nc_names_write(claim, image, reterr);
 
 	if (r < 0)
 		return r;
-	r = nc_policy_compare(map_fd, generation, revision, image, false, reterr);
+	r = nc_policy_write(map_fd, generation, revision, image, reterr);
+	if (r >= 0) {
+		r = nc_policy_compare(map_fd, generation, revision, image, false, reterr);
+		if (r < 0)
+			nc_policy_remove(map_fd, generation, revision, image, &second);
+	}
 	if (r < 0)
-		nc_policy_remove(map_fd, generation, revision, image, &second);
+		nc_names_take_back(claim, image);
 	return r;
 }
 
@@ -126,7 +132,7 @@ static int seal_into(struct nc_claim *claim, int i, const struct nc_seal *seal, 
 	uint64_t cgroup_id;
 	int r = nc_cgroup_identity(claim->cgroup_fds[i], &cgroup_id, &filled.cgroup_depth, reterr);
 
-	r = r < 0 ? r : put_entries(map_fd, claim->record.generation, 1, seal->image, reterr);
+	r = r < 0 ? r : put_entries(claim, map_fd, 1, seal->image, reterr);
 	if (r < 0)
 		return r;
 	claim->record.intended[i] = seal->image->count;
@@ -136,6 +142,8 @@ static int seal_into(struct nc_claim *claim, int i, const struct nc_seal *seal, 
 	r = r < 0 ? r : clear_counters(claim, i, reterr);
 	if (r >= 0 && remember(claim, i, seal->image) < 0)
 		r = nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "seal an authority");
+	if (r >= 0)
+		r = nc_names_keep(claim, seal->image, reterr);
 	r = r < 0 ? r : introduce_cgroup(claim, i, reterr);
 	if (r >= 0) {
 		filled.cgroup_id = cgroup_id;
@@ -225,14 +233,15 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 		return r;
 	before = slot;
 	twice = before.mode == NC_MODE_UNRESTRICTED && image->mode == NC_MODE_ALLOWLIST && !claim->sealed_count[i];
-	r = put_entries(map_fd, claim->record.generation, before.revision + 1, image, reterr);
+	r = put_entries(claim, map_fd, before.revision + 1, image, reterr);
 	if (r < 0)
 		return r;
-	r = twice ? put_entries(map_fd, claim->record.generation, before.revision, image, reterr) : 0;
+	r = twice ? put_entries(claim, map_fd, before.revision, image, reterr) : 0;
 	r = r < 0 ? r : switch_revision(claim, i, &slot, image, before.revision + 1, reterr);
 	if (r < 0) { /* the policy before stays in force */
 		nc_slot_write(claim, i, &before, &second);
 		nc_policy_remove(map_fd, claim->record.generation, before.revision + 1, image, &second);
+		nc_names_take_back(claim, image);
 		if (twice)
 			nc_policy_remove(map_fd, claim->record.generation, before.revision, image, &second);
 		return r;
@@ -247,6 +256,8 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	*ret_revision = slot.revision;
 	r = drop_old(claim, map_fd, slot.revision, &old, reterr);
 	free(old.entries);
+	if (r >= 0)
+		r = nc_names_keep(claim, image, reterr);
 	return r < 0 ? r : nc_record_write(claim->record_fd, &claim->record, reterr);
 }
 
@@ -266,7 +277,8 @@ static int check(struct nc_claim *claim, enum nc_authority authority, const stru
 				    slot.mode, image->mode, slot.flags, image->flags, slot.authority);
 	if (bpf_map_lookup_elem(cgroups_fd, &slot.cgroup_id, &found) || found != 2 * claim->record.index + (uint32_t)i)
 		return nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the cgroup does not lead to its slot");
-	return nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
+	r = nc_names_check(claim, image, reterr);
+	return r < 0 ? r : nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
 }
 
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)

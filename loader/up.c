@@ -96,6 +96,7 @@ static int book_from_pins(struct nc_host *host, struct nc_error *reterr)
 		if (r)
 			return nc_error_sys(reterr, NC_E_SYSTEM, r, "ask for the program %s", nc_hook_name(hook));
 		book.program_ids[hook] = info.id;
+		memcpy(book.program_tags[hook], info.tag, sizeof(info.tag));
 	}
 	host->book = book;
 	return 0;
@@ -154,7 +155,7 @@ static int complete(struct nc_host *host, const struct nc_host_options *options,
 }
 
 /* Goes on after an error and reports the first. Under the lock. */
-static int take_away(struct nc_host *host, struct nc_error *reterr)
+int nc_host_take_away(struct nc_host *host, struct nc_error *reterr)
 {
 	char path[NC_PATH_MAX];
 	struct nc_error next;
@@ -219,7 +220,7 @@ static int up_under_lock(struct nc_host *host, const struct nc_host_options *opt
 
 	r = r < 0 ? r : complete(host, options, &fresh, reterr);
 	if (r < 0 && fresh)
-		take_away(host, &ignored);
+		nc_host_take_away(host, &ignored);
 	if (r < 0) { /* only if they are empty */
 		rmdir(host->folder);
 		rmdir(host->runtime);
@@ -267,7 +268,7 @@ int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr)
 		nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%u instances still live below %s", facts.instances_used, host->slice);
 		r = nc_error_hint(reterr, "end them, or host down --force");
 	}
-	r = r < 0 ? r : take_away(host, reterr);
+	r = r < 0 ? r : nc_host_take_away(host, reterr);
 	nc_host_unlock(host);
 	return r;
 }

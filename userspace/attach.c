@@ -33,7 +33,8 @@ static int phase_outside(struct nc_launch *launch, struct nc_error *reterr)
 	if (!launch->options->cgroup)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no cgroup");
 	return nc_phase_seal(launch, reterr)
-		       ?: nc_attach_checks(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), &launch->left_to_others, reterr);
+		       ?: nc_attach_checks(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), launch->provider == NC_PROVIDER_OCI,
+					   &launch->left_to_others, reterr);
 }
 
 /* In the workload's network namespace: the probe inherits it. */
@@ -66,9 +67,11 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	nc_watch_init(&watch, launch);
+	watch.was_populated = launch->provider == NC_PROVIDER_OCI; /* the runtime's process stood there when it was sealed, and may be gone already */
 	r = nc_launch_announce(launch, reterr) ?: nc_update_listen(launch, reterr);
 	if (r == 0) {
 		launch->started = true;
+		launch->deadline_ns = 0;
 		r = nc_evidence_checkpoint(launch->evidence, "started", NULL, reterr);
 	}
 	return r < 0 ? r : nc_watch_cgroup(&watch, reterr);
@@ -88,6 +91,6 @@ int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, s
 {
 	struct nc_launch launch;
 
-	nc_launch_init(&launch, options, NC_PROVIDER_ATTACH);
+	nc_launch_init(&launch, options, options->container ? NC_PROVIDER_OCI : NC_PROVIDER_ATTACH);
 	return nc_launch_go(&launch, attach_phases, sizeof(attach_phases) / sizeof(attach_phases[0]), ret_status, reterr);
 }

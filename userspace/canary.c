@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "canary.h"
+#include "cleanup.h"
 #include "child.h"
 #include "mutants.h"
 
@@ -52,10 +53,11 @@ static socklen_t loopback(int family, uint16_t port_be, struct sockaddr_storage 
 	return sizeof(*v6);
 }
 
-/* Makes attempt i to `port_be`: connect for TCP, an unconnected datagram for UDP, so that all four address hooks are asked. Returns 0 when it got through. */
-static int attempt(int i, uint16_t port_be)
+/* Makes attempt i to `port_be`: connect for TCP, an unconnected datagram for UDP, so that all four address hooks are asked. 0 when it got through: the
+ * caller then closes *ret_fd, and not before a listener has had its connection, which a busy host completes in its own time. */
+static int attempt(int i, uint16_t port_be, int *ret_fd)
 {
-	int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	NC_CLOSE int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage to;
 	socklen_t length = loopback(attempts[i].family, port_be, &to);
 	int r = 0;
@@ -66,14 +68,18 @@ static int attempt(int i, uint16_t port_be)
 		r = connect(fd, (struct sockaddr *)&to, length) < 0 && errno != EINPROGRESS ? -errno : 0;
 	else if (sendto(fd, "canary", 6, 0, (struct sockaddr *)&to, length) < 0)
 		r = -errno;
-	close(fd);
+	if (r == 0)
+		*ret_fd = NC_TAKE_FD(fd);
 	return r;
 }
 
 void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS])
 {
-	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++)
-		results[i] = order->attempts & (1u << i) ? attempt(i, order->port_be) : 1;
+	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
+		NC_CLOSE int fd = -1;
+
+		results[i] = order->attempts & (1u << i) ? attempt(i, order->port_be, &fd) : 1;
+	}
 }
 
 /* ---- the supervisor's side ------------------------------------------------------------------------------------------------------------------- */
@@ -212,11 +218,12 @@ int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr)
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
 		struct pollfd poll_in = {.fd = canary->listeners[i], .events = POLLIN};
+		NC_CLOSE int fd = -1;
 		int r;
 
 		if (!(canary->attempts & (1u << i)))
 			continue;
-		r = attempt(i, canary->port_be);
+		r = attempt(i, canary->port_be, &fd);
 		if (r < 0)
 			return nc_error_sys(reterr, NC_E_CANARY_FAILED, r, "%s: the supervisor cannot reach its own listener", attempts[i].name);
 		if (poll(&poll_in, 1, 1000) != 1 || !heard(canary, i))

@@ -5,7 +5,7 @@
 #include "axes.h"
 #include "capability.h"
 #include "ceiling.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 #include "revision.h"
 

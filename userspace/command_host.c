@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* command_host.c - `host up`, `host down`, `host probe`, `host status` */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
@@ -135,6 +136,36 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 	nc_kept_forget(options.runtime ? options.runtime : NC_RUNTIME_FOLDER);
 	print_down(invocation, "down");
 	return NC_EXIT_YES;
+}
+
+static int tell_swept(void *context, const char *name, bool removed)
+{
+	json_t *rows = context;
+
+	return json_array_append_new(rows, json_pack("{s:s, s:b}", "build", name, "removed", removed)) < 0 ? -ENOMEM : 0;
+}
+
+int nc_command_host_sweep(struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	struct nc_host_options options;
+	json_t *rows = json_array(), *row;
+	size_t i, in_use = 0;
+	int ret;
+
+	nc_invocation_host(invocation, &options);
+	ret = nc_host_sweep(&options, tell_swept, rows, reterr);
+	json_array_foreach(rows, i, row)
+	{
+		bool removed = json_is_true(json_object_get(row, "removed"));
+
+		in_use += !removed;
+		if (!invocation->json)
+			printf("%s  %s\n", json_string_value(json_object_get(row, "build")), removed ? "removed" : "in use");
+	}
+	if (ret == 0 && invocation->json)
+		nc_output_json(rows);
+	json_decref(rows);
+	return ret < 0 ? ret : in_use ? NC_EXIT_NO : NC_EXIT_YES;
 }
 
 int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *reterr)

@@ -201,6 +201,8 @@ static int take_members(const json_t *document, struct nc_config *config, struct
 	if (ret == 0)
 		ret = member_path(document, "profiles", &config->profiles, reterr);
 	if (ret == 0)
+		ret = member_text(document, "container_profile", &config->container_profile, reterr);
+	if (ret == 0)
 		ret = member_addresses(document, "floor", &config->floor, &config->floor_count, reterr);
 	if (ret == 0)
 		ret = member_addresses(document, "upstreams", &config->upstreams, &config->upstream_count, reterr);
@@ -320,6 +322,7 @@ void nc_config_free(struct nc_config *config)
 	free(config->attester);
 	free(config->evidence);
 	free(config->profiles);
+	free(config->container_profile);
 	free(config->floor);
 	free(config->upstreams);
 	for (char **name = config->foreign_programs; name && *name; name++)

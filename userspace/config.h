@@ -30,6 +30,7 @@
 	X(attester, "the name that stands in signatures beside the key's id; default: local")                                                        \
 	X(evidence, "folder that gets one folder for each instance; default: " NC_EVIDENCE_FOLDER)                                                   \
 	X(profiles, "folder in which a profile without a slash in its name is looked up, as NAME.json; default: " NC_PROFILE_FOLDER)                 \
+	X(container_profile, "the profile, a name in that folder, of containers that ask for none; default: they do not start")                      \
 	X(floor, "addresses refused in every mode, beside those built in")                                                                           \
 	X(nat64, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four")                                                 \
 	X(foreign_programs, "names of other people's BPF programs that may be in force on a sealed cgroup")                                          \
@@ -37,6 +38,7 @@
 	X(upstreams, "addresses of the DNS servers that the resolver asks")
 
 struct nc_config {
+	char *container_profile;			   /* NULL: not given */
 	char *root, *key, *attester, *evidence, *profiles; /* NULL: not given, except key, evidence and profiles, which have defaults */
 	union nc_address *floor, *upstreams;
 	size_t floor_count, upstream_count;

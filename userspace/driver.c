@@ -7,7 +7,7 @@
 #include "cleanup.h"
 #include "driver.h"
 #include "conform_case.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 
 static int unusable(const char *path, int status, struct nc_error *reterr)

@@ -110,6 +110,8 @@ static size_t size_of(const struct nc_edge_message *message)
 		return message->count <= NC_EDGE_GRANT_MAX
 			       ? NC_EDGE_HEAD + offsetof(struct nc_edge_grant, addresses) + message->count * sizeof(union nc_address)
 			       : 0;
+	case NC_EDGE_NAMED:
+		return NC_EDGE_HEAD + sizeof(struct nc_named_event);
 	case NC_EDGE_NAME:
 		return NC_EDGE_HEAD + sizeof(struct nc_edge_name);
 	default:

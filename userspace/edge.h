@@ -30,6 +30,7 @@ enum nc_edge_kind {
 	NC_EDGE_GRANT,	   /* edge: may these addresses be reached for this name? It waits for the answer before it answers the workload */
 	NC_EDGE_GRANTED,   /* supervisor: `status`, 0 when the grant is in force */
 	NC_EDGE_NAME,	   /* edge: something happened to a name */
+	NC_EDGE_NAMED,	   /* edge: one event that has a name */
 	NC_EDGE_NAMES_CUT, /* edge, before FLUSHED: `count` happenings were not told one by one */
 	NC_EDGE_NAMES,	   /* supervisor: the resolver of authority `count` (0 workload, 1 plane) has other names: their memory file comes with it */
 };
@@ -62,6 +63,7 @@ struct nc_edge_message {
 	uint32_t reserved;
 	union {
 		struct nc_event events[NC_EDGE_BATCH];
+		struct nc_named_event named;
 		struct nc_edge_grant grant;
 		struct nc_edge_name name;
 	};

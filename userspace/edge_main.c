@@ -69,10 +69,20 @@ static int send_batch(struct edge *edge)
 	return r;
 }
 
+static int send_named(const struct nc_event *event)
+{
+	struct nc_edge_message message = {.kind = NC_EDGE_NAMED, .count = 1};
+
+	memcpy(&message.named, event, sizeof(message.named));
+	return tell(&message, NC_EDGE_HEAD + sizeof(message.named));
+}
+
 static int collect(void *context, const struct nc_event *event)
 {
 	struct edge *edge = context;
 
+	if (event->size == sizeof(struct nc_named_event)) /* after those that came before it */
+		return send_batch(edge) ?: send_named(event);
 	edge->batch.events[edge->batch.count++] = *event;
 	return edge->batch.count == NC_EDGE_BATCH ? send_batch(edge) : 0;
 }

@@ -96,6 +96,15 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
+static int open_host(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = nc_host_open(launch->options->host, &launch->host, reterr);
+
+	if (r == 0)
+		snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
+	return r;
+}
+
 static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_launch_options *options = launch->options;
@@ -107,11 +116,10 @@ static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
 	if (options->plane_env_fd >= 0 && launch->authority != NC_AUTHORITY_PLANE)
 		return nc_error_set(reterr, NC_E_CREDENTIAL_LEAK, -EACCES, "--plane-env-fd belongs to the plane's authority");
 	snprintf(launch->instance, sizeof(launch->instance), "%.*s", NC_INSTANCE_NAME_MAX, options->instance);
-	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->host->runtime ? options->host->runtime : NC_RUNTIME_FOLDER);
 	/* clang-format off */
 	return nc_stdio_open(options->pty, &launch->stdio, reterr) ?: /* first of all: a closed 0-2 must not become something else */
 	       nc_launch_block_signals(launch, reterr) ?:
-	       nc_host_open(options->host, &launch->host, reterr) ?:
+	       open_host(launch, reterr) ?:
 	       nc_claim_find(launch->host, options->instance, &launch->claim, reterr) ?:
 	       nc_instance_state_read(nc_claim_folder(launch->claim), &state, reterr) ?:
 	       read_profile(launch, reterr) ?:

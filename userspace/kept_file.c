@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* kept_file.c - files of the runtime folder that save time and nothing else */
+/* kept_file.c - files of the host's own folder that save time and nothing else */
 #include "kept_file.h"
 
 #include <dirent.h>

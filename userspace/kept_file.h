@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kept_file.h - results that are costly to find and the same for every launch, kept in the runtime folder (kept_file.c)
+ * kept_file.h - results that are costly to find and the same for every launch, kept in the host's own folder (kept_file.c)
  *
  * Each file is the SHA-256 of the rest, then the rest. A file that is not exactly that, or that somebody other than root could have written, is not there: the
  * caller finds the result anew. So nothing depends on these files but time.

@@ -29,6 +29,8 @@
 #define NC_DRAIN_MS 2000       /* how long what was sent before the end may take to arrive */
 #define NC_CHECKPOINT_MS 10000 /* newest signed checkpoint is at most this old while there is something to sign */
 
+struct nc_oci_container;
+
 enum nc_on_death {
 	NC_ON_DEATH_ORPHAN, /* nothing asked: the workload stays behind its cordon until `host status` or the next claim of its name ends it */
 	NC_ON_DEATH_KEEP,   /* it stays until `stop`, on purpose */
@@ -40,20 +42,21 @@ enum nc_on_death {
  * it in here: launch knows no configuration.
  */
 struct nc_launch_options {
-	const struct nc_host_options *host; /* never NULL */
-	const char *provider_revision;	    /* NULL: "dev" */
-	const char *profile;		    /* path; never NULL for run and attach */
-	const char *instance;		    /* NULL: a random name */
-	const char *netns;		    /* path of a network namespace; NULL: the caller's */
-	const char *evidence;		    /* the folder itself, which must not exist; NULL: evidence_parent/INSTANCE-GENERATION */
-	const char *evidence_parent;	    /* made (0700) when missing; NULL: /var/lib/netcordon/evidence */
-	const char *key;		    /* secret key, PEM; never NULL for run and attach */
-	const char *attester;		    /* name that stands in signature files; NULL: "local" */
-	const char *binding;		    /* --bind FILE: a JSON object, carried in the launch statement unchanged; NULL: none */
-	const char *cgroup;		    /* attach: path of the cgroup to seal */
-	enum nc_authority authority;	    /* exec: which; 0: plane */
-	char *const *command;		    /* NULL-terminated; run and exec */
-	const union nc_address *upstreams;  /* DNS servers, port 53, for listed names; none: those of /etc/resolv.conf */
+	const struct nc_host_options *host;	  /* never NULL */
+	const char *provider_revision;		  /* NULL: "dev" */
+	const char *profile;			  /* path; never NULL for run and attach */
+	const char *instance;			  /* NULL: a random name */
+	const char *netns;			  /* path of a network namespace; NULL: the caller's */
+	const char *evidence;			  /* the folder itself, which must not exist; NULL: evidence_parent/INSTANCE-GENERATION */
+	const char *evidence_parent;		  /* made (0700) when missing; NULL: /var/lib/netcordon/evidence */
+	const char *key;			  /* secret key, PEM; never NULL for run and attach */
+	const char *attester;			  /* name that stands in signature files; NULL: "local" */
+	const char *binding;			  /* --bind FILE: a JSON object, carried in the launch statement unchanged; NULL: none */
+	const char *cgroup;			  /* attach: path of the cgroup to seal */
+	const struct nc_oci_container *container; /* attach for a runtime's hook, which is a provider of its own (oci.h); NULL: attach itself */
+	enum nc_authority authority;		  /* exec: which; 0: plane */
+	char *const *command;			  /* NULL-terminated; run and exec */
+	const union nc_address *upstreams;	  /* DNS servers, port 53, for listed names; none: those of /etc/resolv.conf */
 	size_t upstream_count;
 
 	int status_fd;	  /* JSON lines; -1: none */

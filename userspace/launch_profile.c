@@ -55,12 +55,16 @@ static void unblock_signals(struct nc_launch *launch)
 }
 
 /* The rules of admission.h for this program's own capability. Its grade is the same whichever way it enforces, and it has no receipt. */
-int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr)
+int nc_launch_admit(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr)
 {
+	static const enum nc_own_provider own_of[] = {[NC_PROVIDER_RUN] = NC_OWN_RUN,
+						      [NC_PROVIDER_ATTACH] = NC_OWN_ATTACH,
+						      [NC_PROVIDER_OCI] = NC_OWN_OCI,
+						      [NC_PROVIDER_EXEC] = NC_OWN_RUN};
 	struct nc_capability own;
 	int r;
 
-	nc_capability_own(NC_OWN_RUN, &own);
+	nc_capability_own(own_of[launch->provider], &own);
 	r = nc_admit(profile, &own, NULL, reterr);
 	if (r == 0)
 		return 0;
@@ -175,11 +179,11 @@ int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "a launch needs a profile and a key");
 	/* clang-format off */
 	return read_profile(launch, reterr) ?:
-	       nc_launch_admit(launch->profile, reterr) ?:
+	       nc_launch_admit(launch, launch->profile, reterr) ?:
 	       nc_launch_compile(launch->profile, NULL, launch->images, launch->names, reterr) ?:
 	       read_binding(launch, reterr) ?:
 	       check_arguments(launch, reterr) ?:
-	       (launch->provider == NC_PROVIDER_ATTACH ? 0 : nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr)) ?:
+	       (nc_provider_seals_others(launch->provider) ? 0 : nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr)) ?:
 	       nc_launch_block_signals(launch, reterr) ?:
 	       open_netns(launch, reterr) ?:
 	       nc_launch_check_loopback(launch, launch->profile, reterr) ?:

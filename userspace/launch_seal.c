@@ -18,10 +18,12 @@
 
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_host_options *options = launch->options->host;
+	int r = nc_host_up(launch->options->host, &launch->host, reterr);
 
-	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->runtime ? options->runtime : NC_RUNTIME_FOLDER);
-	return nc_host_up(options, &launch->host, reterr) ?: nc_floor_open(launch->host, &launch->floor, reterr);
+	if (r < 0)
+		return r;
+	snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
+	return nc_floor_open(launch->host, &launch->floor, reterr);
 }
 
 void nc_undo_host(struct nc_launch *launch)
@@ -70,6 +72,7 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 		.effective = &launch->effective,
 		.starts_process = starts_process,
 		.unix_gap_accepted = launch->profile->unix_gap_accepted,
+		.names_open = nc_profile_names_open(launch->profile),
 	};
 	const struct nc_closure *rows;
 	size_t count;
@@ -111,6 +114,9 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	uid_t uid = nc_uid_of(nc_claim_generation(launch->claim), NC_UID_EDGE);
 
+	if (!launch->names[0].count && !launch->names[1].count)
+		return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
+	nc_launch_events_close(launch); /* a ring has one reader */
 	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
 			     &launch->edge, reterr);
 }
@@ -119,7 +125,7 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
-	if (launch->provider == NC_PROVIDER_ATTACH) /* of the canary's process only: the workload's user is somebody else's choice */
+	if (nc_provider_seals_others(launch->provider)) /* of the canary's process only: the workload's user is somebody else's choice */
 		nc_identity_own(nc_claim_generation(launch->claim), NC_UID_WORKLOAD, &launch->identity);
 	else
 		r = nc_identity_workload(launch->profile, nc_claim_generation(launch->claim), &launch->identity, reterr);
@@ -147,8 +153,8 @@ static int seal_both(struct nc_launch *launch, struct nc_error *reterr)
 
 static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return launch->provider == NC_PROVIDER_ATTACH ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
-						      : nc_claim_make_cgroups(launch->claim, reterr);
+	return nc_provider_seals_others(launch->provider) ? nc_claim_take_cgroup(launch->claim, launch->options->cgroup, reterr)
+							  : nc_claim_make_cgroups(launch->claim, reterr);
 }
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
@@ -178,6 +184,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	launch->update_fd = -1;
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
+	nc_launch_events_close(launch);
 	nc_edge_end(&launch->edge);
 	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);

@@ -26,13 +26,19 @@
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
-enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_EXEC };
+enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_OCI, NC_PROVIDER_EXEC };
+
+/* Did somebody else make the cgroup, and does he start what runs in it? */
+static inline bool nc_provider_seals_others(enum nc_provider provider)
+{
+	return provider == NC_PROVIDER_ATTACH || provider == NC_PROVIDER_OCI;
+}
 
 /* How a workload came to its end. `cause` is a word of the interface (status line and closing statement). */
 struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
-	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 };
@@ -63,17 +69,19 @@ struct nc_launch {
 
 	/* host */
 	struct nc_host *host;
-	char runtime[NC_PATH_MAX];
+	char runtime[NC_PATH_MAX]; /* the host's own folder, where what is costly to find is kept */
 	struct nc_floor *floor;
 
 	/* seal */
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
 	struct nc_edge edge;
+	struct nc_events *events; /* NULL: an edge reads them */
 	struct nc_edge_resolver resolvers[2];
 	uint16_t resolver_port_be[2];
 	int update_fd;		  /* listens for `update`; -1: none */
 	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
+	bool names_refused;	  /* connections wait to be ended for what their first bytes said */
 	uint64_t names_cut;	  /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;
@@ -126,7 +134,7 @@ int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_pro
  * after a failure. */
 int nc_launch_compile(const struct nc_profile *profile, const struct nc_names before[2], struct nc_image images[2], struct nc_names names[2],
 		      struct nc_error *reterr);
-int nc_launch_admit(const struct nc_profile *profile, struct nc_error *reterr);
+int nc_launch_admit(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr);
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_seal.c */
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr);
@@ -140,9 +148,15 @@ int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr);
 void nc_launch_names_close(struct nc_launch *launch);
 /* After an update: the edge is told of the names that are listed now. *ret_anew: a resolver came or went, so the edge has to be ended and started anew. */
 int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_error *reterr);
-int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr); /* or, where neither policy lists a name, opens the ring here */
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
+/* launch_events.c: the descriptor to wait on, edge or ring; some of the records, all that are left, without an edge */
+int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
+int nc_launch_events_fd(const struct nc_launch *launch);
+int nc_launch_events_step(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_events_finish(struct nc_launch *launch, struct nc_error *reterr); /* and closes */
+void nc_launch_events_close(struct nc_launch *launch);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);
@@ -172,8 +186,9 @@ int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
 int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
-/* attach_checks.c: looks at every process in the cgroup from outside. *ret_row: what was found; the caller owns it */
-int nc_attach_checks(int cgroup_fd, json_t **ret_rows, struct nc_error *reterr);
+/* attach_checks.c: looks at every process in the cgroup from outside. `early`: what runs there now is the runtime's, and has not become the container yet, so
+ * that only its namespaces say something. *ret_row: what was found; the caller owns it */
+int nc_attach_checks(int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr);
 /* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
 int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
 /* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */
@@ -192,5 +207,8 @@ int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *la
 
 const char *nc_provider_word(enum nc_provider provider);
 json_t *nc_launch_generation_json(const struct nc_launch *launch);
+
+/* What is compared of each named destination: "wire" or "address". A new object. */
+json_t *nc_launch_name_binding(const struct nc_profile *profile);
 
 #endif

@@ -6,6 +6,7 @@
  * in it: of the environment the names are recorded, of the command the first word.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "json.h"
 #include "explain.h"
 #include "launch_state.h"
+#include "oci.h"
 #include "program_digests.h"
 #include "text.h"
 
@@ -29,6 +31,7 @@ static const char *const grades[] = {
 	[NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary"};
 static const char *const providers[] = {[NC_PROVIDER_RUN] = "netcordon:run-provider",
 					[NC_PROVIDER_ATTACH] = "netcordon:attach-provider",
+					[NC_PROVIDER_OCI] = "netcordon:oci-provider",
 					[NC_PROVIDER_EXEC] = "netcordon:run-provider"};
 
 const char *nc_provider_word(enum nc_provider provider)
@@ -101,6 +104,27 @@ static json_t *profile_json(const struct nc_launch *launch)
 	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
 		json_object_set_new(object, "required_egress_certification", json_string(grades[launch->profile->required]));
 	return object;
+}
+
+static json_t *bindings_json(const struct nc_destination *destinations, size_t count)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; rows && i < count; i++) {
+		const struct nc_destination *one = &destinations[i];
+
+		if (!one->literal)
+			json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s}", "host", one->name, "port", (int)one->port, "protocol",
+							      one->protocol == IPPROTO_UDP ? "udp" : "tcp", "name_binding",
+							      one->wire == NC_WIRE_ANY ? "address" : "wire"));
+	}
+	return rows;
+}
+
+json_t *nc_launch_name_binding(const struct nc_profile *profile)
+{
+	return json_pack("{s:o, s:o}", "workload", bindings_json(profile->destinations, profile->destination_count), "plane",
+			 bindings_json(profile->plane_destinations, profile->plane_destination_count));
 }
 
 static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
@@ -199,6 +223,12 @@ static json_t *enforcement_json(const struct nc_launch *launch)
 	return nc_capability_own_named(providers[launch->provider], &own) ? nc_capability_own_enforcement(own) : NULL;
 }
 
+static json_t *container_json(const struct nc_oci_container *container)
+{
+	return json_pack("{s:o, s:o, s:s, s:s}", "id", safe_json(container->id), "bundle", safe_json(container->bundle), "profile",
+			 container->profile, "chosen_by", container->annotated ? "annotation" : "default");
+}
+
 static json_t *cgroups_json(const struct nc_launch *launch)
 {
 	return json_pack("{s:o, s:o}", "workload", safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_WORKLOAD)), "plane",
@@ -231,16 +261,18 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||
 	    add(document, "images", json_pack("{s:o, s:o}", "workload", image_json(&launch->images[0]), "plane", image_json(&launch->images[1]))) ||
+	    add(document, "name_binding", nc_launch_name_binding(launch->profile)) ||
 	    add(document, "plane_credentials", names_json(launch->profile->plane_credentials)) ||
 	    add(document, "programs", json_incref(programs)) ||
 	    add(document, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
-	    (launch->provider == NC_PROVIDER_ATTACH && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
+	    (nc_provider_seals_others(launch->provider) && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
 	    add(document, "enforcement", enforcement_json(launch)) ||
+	    (options->container && add(document, "container", container_json(options->container))) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
-	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
+	    (launch->edge.pid && add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid)));
 	/* clang-format on */
 	if (r) {
 		nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement");
@@ -287,8 +319,9 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 	document = compose(launch, reterr);
 	if (!document)
 		return reterr->status < 0 ? reterr->status : -ENOMEM;
-	return nc_evidence_begin(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
-				 &launch->evidence, reterr);
+	/* on its way to the disk while the canary sings; nobody hears of it, and nothing of the workload runs, before it has arrived */
+	return nc_evidence_begin_soon(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
+				      &launch->evidence, reterr);
 }
 
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */

@@ -66,7 +66,7 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 {
 	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
 
-	r = r < 0 ? r : nc_launch_admit(revision->profile, reterr);
+	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
 	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
 }
@@ -162,7 +162,9 @@ static bool lists(const struct nc_image *image, const struct nc_label *label)
 /* Whoever spoke for the flow before: does something that is listed now speak for its address? */
 static bool lists_otherwise(const struct nc_launch *launch, const struct nc_image *image, const struct nc_label *label)
 {
-	const struct nc_grant_port port = {.port_be = label->admitted_port_be, .protocol = label->admitted_protocol};
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	const struct nc_grant_port port = {
+		.port_be = label->admitted_port_be, .protocol = label->admitted_protocol, .open = label->flags & NC_LABEL_WIRE_OPEN};
 	struct nc_label literal = *label;
 
 	literal.name_id = 0;
@@ -207,9 +209,9 @@ static json_t *policy_json(const struct nc_profile *profile, const struct nc_ima
 static int record(struct nc_launch *launch, const struct revision *before, uint32_t ended, struct nc_error *reterr)
 {
 	NC_JSON json_t *event =
-		json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "before", policy_json(before->profile, before->images), "now",
-			  policy_json(launch->profile, launch->images), "revision", "workload", nc_json_u64(before->numbers[0]), "plane",
-			  nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
+		json_pack("{s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "name_binding", nc_launch_name_binding(launch->profile),
+			  "before", policy_json(before->profile, before->images), "now", policy_json(launch->profile, launch->images), "revision",
+			  "workload", nc_json_u64(before->numbers[0]), "plane", nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
 
 	if (!event)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
@@ -232,10 +234,13 @@ static int await(struct nc_launch *launch, const bool *flag, struct nc_error *re
 	return r;
 }
 
+/* Every record that is there, from the edge, or from the ring where there is none. */
 static int await_flushed(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;
 
+	if (launch->events)
+		return nc_launch_events_finish(launch, reterr);
 	launch->edge.flushed = false;
 	r = nc_edge_flush(&launch->edge);
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
@@ -250,7 +255,7 @@ static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
 		return r;
 	nc_edge_end(&launch->edge);
 	r = nc_launch_start_edge(launch, reterr);
-	return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+	return r < 0 || launch->events ? r : await(launch, &launch->edge.ready, reterr);
 }
 
 static int exchange_names(struct nc_launch *launch, const struct revision *before, struct nc_error *reterr)

@@ -50,8 +50,9 @@ static int collect_ports(struct nc_names *names, const struct nc_image *image)
 		size_t at = name_of(names, &image->entries[i]);
 
 		if (at < names->count)
-			names->ports[names->port_start[at + 1]++] =
-				(struct nc_grant_port){.port_be = image->entries[i].key.port_be, .protocol = image->entries[i].key.protocol};
+			names->ports[names->port_start[at + 1]++] = (struct nc_grant_port){.port_be = image->entries[i].key.port_be,
+											   .protocol = image->entries[i].key.protocol,
+											   .open = !(image->entries[i].value.flags & NC_POLICY_WIRE)};
 	}
 	return 0;
 }
@@ -98,6 +99,26 @@ static int make_room(struct nc_names *names, const struct nc_names *before)
 	return 0;
 }
 
+/* The names themselves, for the kernel; the list is sorted, its texts are canonical. */
+static int fill_image(const struct nc_names *names, const struct nc_policy_names *list, struct nc_image *image, struct nc_error *reterr)
+{
+	image->names = calloc(list->count + 1, sizeof(*image->names));
+	if (!image->names)
+		return no_memory(reterr);
+	image->name_count = list->count;
+	for (size_t i = 0; i < list->count; i++) {
+		size_t length = strlen(list->texts[i]);
+
+		if (length > NC_NAME_MAX)
+			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s is too long", list->texts[i]);
+		image->names[i].id = names->ids[i];
+		image->names[i].key.length = (uint16_t)length;
+		image->names[i].key.authority = image->authority;
+		memcpy(image->names[i].key.text, list->texts[i], length);
+	}
+	return 0;
+}
+
 int nc_names_make(const struct nc_policy_names *list, const struct nc_names *before, struct nc_image *image, struct nc_names *ret_names,
 		  struct nc_error *reterr)
 {
@@ -116,6 +137,10 @@ int nc_names_make(const struct nc_policy_names *list, const struct nc_names *bef
 			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s has no form in DNS", list->texts[i]);
 		}
 		names.ids[i] = names.wire[i].id = id_of(&names, &names.wire[i].name, first);
+	}
+	if (fill_image(&names, list, image, reterr) < 0) {
+		nc_names_free(&names);
+		return reterr->status;
 	}
 	number_image(&names, image);
 	qsort(names.wire, names.count, sizeof(*names.wire), by_name);

@@ -140,8 +140,10 @@ int nc_policy_compile(const struct nc_profile *profile, enum nc_authority author
 void nc_image_free(struct nc_image *image)
 {
 	free(image->entries);
+	free(image->names);
 	image->entries = NULL;
-	image->count = 0;
+	image->names = NULL;
+	image->count = image->name_count = 0;
 }
 
 void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest)
@@ -155,5 +157,7 @@ void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest)
 	crypto_hash_sha256_update(&state, (const unsigned char *)&count_le, sizeof(count_le));
 	if (image->count)
 		crypto_hash_sha256_update(&state, (const unsigned char *)image->entries, image->count * sizeof(*image->entries));
+	if (image->name_count)
+		crypto_hash_sha256_update(&state, (const unsigned char *)image->names, image->name_count * sizeof(*image->names));
 	crypto_hash_sha256_final(&state, ret_digest->bytes);
 }

@@ -18,7 +18,7 @@ struct nc_policy_names {
 int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_policy_names *ret_names,
 		      struct nc_error *reterr);
 void nc_image_free(struct nc_image *image);
-/* Over authority, mode, flags, count (little endian) and the entries as they stand in memory: what is compared on read-back. */
+/* Over authority, mode, flags, count (little endian), the entries and the names as they stand in memory: what is compared on read-back. */
 void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest);
 
 #endif

@@ -79,7 +79,11 @@ int nc_status_started(struct nc_launch *launch, struct nc_error *reterr)
 int nc_status_exited(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_ending *ending = &launch->ending;
-	json_t *line = json_pack("{s:s, s:s, s:s}", "event", "exited", "instance", launch->instance, "cause", ending->cause);
+	json_t *line;
+
+	if (launch->provider == NC_PROVIDER_OCI)
+		return 0; /* the hook that listened has returned to its runtime long ago */
+	line = json_pack("{s:s, s:s, s:s}", "event", "exited", "instance", launch->instance, "cause", ending->cause);
 
 	if (line && ending->known && WIFEXITED(ending->wait_status))
 		json_object_set_new(line, "code", json_integer(WEXITSTATUS(ending->wait_status)));

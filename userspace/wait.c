@@ -107,7 +107,6 @@ int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *la
 	if (setns(launch->netns_fd, CLONE_NEWNET) < 0)
 		return nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "enter the workload's network namespace");
 	r = act(launch, reterr);
-	if (setns(launch->own_netns_fd, CLONE_NEWNET) < 0)
-		abort(); /* in a network namespace of the workload's, with everything that we hold: there is no going on from here */
+	nc_netns_return(launch->own_netns_fd);
 	return r;
 }

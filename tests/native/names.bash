@@ -65,7 +65,7 @@ cordon() { netcordon_run "$@"; }
 # live NAME COMMAND...: an instance in the background; its output is $WORLD/live.out. `over` waits for its end, `living` asks whether it is there.
 live() {
 	LIVE=$1
-	RUN_OPTIONS="--instance $LIVE" netcordon_run "${@:2}" 3>&- >"$WORLD/live.out" 2>&1 &
+	RUN_OPTIONS="--instance $LIVE ${KEEP:+--on-supervisor-death keep}" netcordon_run "${@:2}" 3>&- >"$WORLD/live.out" 2>&1 &
 	echo $! >"$WORLD/live.pid"
 }
 over() {
@@ -76,6 +76,14 @@ over() {
 }
 live_end() {
 	[ ! -f "$WORLD/live.pid" ] || { pkill -TERM -P "$(cat "$WORLD/live.pid")" 2>/dev/null || true; over; }
+}
+# The pid of the live instance's supervisor: the first of the processes that were started so.
+supervisor() {
+	local pid
+	for pid in $(pgrep -x netcordon); do
+		tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q -- "--instance $LIVE " && { echo "$pid"; return; }
+	done
+	return 1
 }
 update() { timeout 60 "$netcordon" update --root "$ROOT" "$LIVE" --profile "$1"; }
 

@@ -158,7 +158,7 @@ supervisor() { pgrep -P "$launcher" -x netcordon; }
 }
 
 @test "a Runner that takes its supervisor along: running, --on-supervisor-death decides" {
-	local what
+	local what got
 	for what in orphan keep kill; do
 		runner --on-supervisor-death $what
 		line sealed
@@ -166,8 +166,12 @@ supervisor() { pgrep -P "$launcher" -x netcordon; }
 		printf g >&7
 		line started
 		kill -9 "$(supervisor)"
-		dies
 		ended 137
+		# nobody that it started holds the status descriptor: the end of file comes at once
+		got=0
+		read -r -t 20 _ <&6 || got=$?
+		[ "$got" -eq 1 ]
+		dies
 		if [ $what = kill ]; then
 			eventually 50 "[ ! -d /proc/$pid ]"
 		else
@@ -208,7 +212,7 @@ print(len(others), found, flush=True)
 sys.exit(1 if found or not others else 0)
 PY
 	# the probe itself finds what there is to find
-	run ! python3 "$WORLD/open-probe" alone 3<"$WORLD/profile.json" 4>&- >"$WORLD/out" 2>&1
+	python3 "$WORLD/open-probe" alone 3<"$WORLD/profile.json" 4>&- >"$WORLD/out" 2>&1 || true
 	grep -qF "'read 3', 'close 3'" "$WORLD/out"
 	rm -f "$WORLD"/{status,hold,env}
 	mkfifo "$WORLD/status" "$WORLD/hold" "$WORLD/env"
@@ -221,11 +225,6 @@ PY
 	exec 8>&-
 	printf gxyz >&7 # more than netcordon takes: it must still be there afterwards, for nobody
 	line started
-	# who holds the Runner's pipes: the supervisor, and nobody that it started
-	[ "$(find /proc/[0-9]*/fd -lname "$WORLD/status" -path "/proc/*/fd/3" 2>/dev/null | cut -d/ -f3 | sort -u | xargs -I{} cat /proc/{}/comm | sort -u | tr '\n' ' ')" = "netcordon timeout " ] || {
-		find /proc/[0-9]*/fd -lname "$WORLD/status" >&2
-		return 1
-	}
 	line exited
 	run ! read -r -t 5 _ <&6
 	exec 6<&- 7>&-

@@ -12,6 +12,7 @@ VM_REFRESH=${VM_REFRESH:-}   # not empty: ask the mirror for newer packages even
 VM_TIMEOUT=${VM_TIMEOUT:-600} # seconds a guest may live
 VM_MEMORY=${VM_MEMORY:-2048}  # MiB
 VM_APPEND=${VM_APPEND:-}      # more words for the kernel's command line
+VM_NICE=${VM_NICE:-10}         # of the emulator
 mkdir -p "$VM_CACHE" || exit 3
 
 # The rows of kernels.list without comments: name suites pattern lacks.

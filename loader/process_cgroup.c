@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * process_cgroup.c - which cgroup a process is in, as the kernel says
+ *
+ * Never computed from names: runtimes and service managers turn the same configuration into different paths, and move processes. /proc/PID/cgroup gives the
+ * path below the root of the reader's cgroup namespace, the mount shows that root, and the cgroup found there must list the process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "inside.h"
+
+#define LEVELS 64
+
+/* The path of the line "0::PATH" of /proc/PID/cgroup, which may be long but not longer than a path. */
+static int read_path(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
+{
+	NC_FCLOSE FILE *file = NULL;
+	NC_FREE char *line = NULL;
+	size_t capacity = 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	file = fopen(name, "re");
+	if (!file)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "ask for the cgroup of process %d", pid);
+	while (getline(&line, &capacity, file) > 0) {
+		if (strncmp(line, "0::/", 4))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		return nc_path(ret_path, reterr, "%s", line + 3);
+	}
+	nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -ENOENT, "process %d is in no cgroup2 hierarchy", pid);
+	return nc_error_hint(reterr, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or let the runtime join it beside v1");
+}
+
+static int check_listed(int cgroup_fd, pid_t pid, const char *path, struct nc_error *reterr)
+{
+	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int found;
+
+	if (!file)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "read the processes of %s", path);
+	while (fscanf(file, "%d", &found) == 1) {
+		if (found == pid)
+			return 0;
+	}
+	return nc_error_set(reterr, NC_E_CGROUP_INVALID, -ESRCH, "the cgroup %s does not list process %d, which says that it is there", path, pid);
+}
+
+int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
+{
+	char mount[NC_PATH_MAX], below[NC_PATH_MAX], path[NC_PATH_MAX];
+	NC_CLOSE int fd = -1;
+	int r = nc_cgroup_mount(mount, reterr);
+
+	r = r < 0 ? r : read_path(pid, below, reterr);
+	if (r < 0)
+		return r;
+	if (!strncmp(below, "/..", 3) && (below[3] == '/' || !below[3])) {
+		nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -EXDEV, "the cgroup of process %d lies outside netcordon's cgroup namespace", pid);
+		return nc_error_hint(reterr, "run netcordon in the host's cgroup namespace");
+	}
+	r = nc_path(path, reterr, "%s%s", mount, strcmp(below, "/") ? below : "");
+	r = r < 0 ? r : nc_cgroup_open(path, &fd, reterr);
+	r = r < 0 ? r : check_listed(fd, pid, path, reterr);
+	if (r < 0)
+		return r;
+	memcpy(ret_path, path, sizeof(path));
+	return 0;
+}
+
+int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = -1;
+	struct stat wanted, found;
+	char up[3 * LEVELS + 1] = ".";
+	int r = nc_cgroup_open(path, &fd, reterr);
+
+	if (r < 0)
+		return r;
+	*ret_within = false;
+	if (stat(above, &wanted))
+		return errno == ENOENT ? 0 : nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at %s", above);
+	for (size_t used = 0; used + 3 < sizeof(up) && !fstatat(fd, up, &found, 0) && found.st_dev == wanted.st_dev; used += 3) {
+		if (found.st_ino == wanted.st_ino) {
+			*ret_within = true;
+			return 0;
+		}
+		if (found.st_ino == 1) /* the hierarchy's own root */
+			return 0;
+		memcpy(up + used, "../", 4);
+	}
+	return 0;
+}

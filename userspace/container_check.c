@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * container_check.c - is this container sealed? Asked from outside, of the kernel
+ *
+ * A runtime whose hooks folder is missing, renamed or not read starts containers without a cordon and says nothing. What a hook did is therefore looked for
+ * where it takes effect: a live instance whose cgroup is the container's or above it, every program of ours in force on that very cgroup, the policy's entries
+ * in the map, and no process of the container's pid namespace elsewhere.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "oci.h"
+
+struct search {
+	struct nc_container_check *check;
+	char sealed[NC_PATH_MAX]; /* cgroup of the instance */
+	struct nc_error *reterr;
+	int status;
+};
+
+__attribute__((format(printf, 2, 3))) static void find_wanting(struct nc_container_check *check, const char *format, ...)
+{
+	va_list arguments;
+
+	if (check->why[0]) /* the first is what counts */
+		return;
+	va_start(arguments, format);
+	vsnprintf(check->why, sizeof(check->why), format, arguments);
+	va_end(arguments);
+}
+
+static int match(void *context, const struct nc_instance_row *row)
+{
+	struct search *search = context;
+	bool within = false;
+
+	if (!row->cgroup[0])
+		return 0;
+	search->status = nc_cgroup_within(search->check->cgroup, row->cgroup, &within, search->reterr);
+	if (search->status < 0)
+		return 1;
+	if (!within)
+		return 0;
+	snprintf(search->check->instance, sizeof(search->check->instance), "%s", row->name);
+	snprintf(search->sealed, sizeof(search->sealed), "%s", row->cgroup);
+	search->check->supervised = row->owner_lives;
+	if (row->present[0] != row->intended[0])
+		find_wanting(search->check, "its policy has %llu of %llu entries", (unsigned long long)row->present[0],
+			     (unsigned long long)row->intended[0]);
+	return 1;
+}
+
+static int ask_effective(struct nc_host *host, struct nc_container_check *check, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = open(check->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct nc_error found = {0};
+	int r;
+
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open the cgroup %s", check->cgroup);
+	r = nc_host_verify(host, fd, NULL, &found);
+	if (r < 0 && found.code != NC_E_HOST_INCOMPLETE && found.code != NC_E_PROGRAM_FOREIGN) {
+		*reterr = found;
+		return r;
+	}
+	if (r < 0)
+		find_wanting(check, "%.240s", found.detail);
+	return 0;
+}
+
+/* Every process of the container, wherever it was put: those of its pid namespace, where it has one of its own. */
+static int look_for_strays(pid_t pid, const char *sealed, struct nc_container_check *check, struct nc_error *reterr)
+{
+	char path[64], cgroup[NC_PATH_MAX];
+	struct stat own, first, other;
+	struct nc_error ignored;
+	struct dirent *entry;
+	DIR *proc;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	if (stat(path, &own) < 0 || stat("/proc/self/ns/pid", &first) < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at the pid namespace of process %d", pid);
+	proc = opendir("/proc");
+	if (!proc)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc");
+	while ((entry = readdir(proc))) {
+		bool within = false;
+		pid_t found = (pid_t)atoi(entry->d_name);
+
+		snprintf(path, sizeof(path), "/proc/%.20s/ns/pid", entry->d_name);
+		if (!isdigit((unsigned char)entry->d_name[0]) || (found != pid && own.st_ino == first.st_ino) || stat(path, &other) < 0 ||
+		    other.st_ino != own.st_ino || other.st_dev != own.st_dev)
+			continue;
+		if (nc_cgroup_of_process(found, cgroup, &ignored) < 0 || nc_cgroup_within(cgroup, sealed, &within, &ignored) < 0)
+			continue; /* it has ended meanwhile */
+		check->processes++;
+		check->strays += !within;
+		if (!within)
+			find_wanting(check, "process %d of the container is outside, in %.180s", found, cgroup);
+	}
+	closedir(proc);
+	return 0;
+}
+
+int nc_container_check(struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check, struct nc_error *reterr)
+{
+	struct nc_container_check check = {.cgroup = ""};
+	struct search search = {.check = &check, .reterr = reterr};
+	int r = 0;
+
+	if (pid > 0)
+		r = nc_cgroup_of_process(pid, check.cgroup, reterr);
+	else
+		snprintf(check.cgroup, sizeof(check.cgroup), "%s", path);
+	if (r == 0 && host)
+		r = nc_instances(host, match, &search, reterr) ?: search.status;
+	if (r < 0)
+		return r;
+	if (!check.instance[0])
+		find_wanting(&check, host ? "no live instance is sealed there or above" : "the programs are not installed on this host");
+	else
+		r = ask_effective(host, &check, reterr) ?: pid > 0 ? look_for_strays(pid, search.sealed, &check, reterr) : 0;
+	if (r < 0)
+		return r;
+	*ret_check = check;
+	return 0;
+}
