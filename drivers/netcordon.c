@@ -147,6 +147,27 @@ static int find_slice(const char *root, char slice[700])
 	return r;
 }
 
+bool netcordon_lsm(const json_t *request)
+{
+	char *argv[] = {(char *)netcordon_option(request, "netcordon"), "host", "probe", "--json", NULL};
+	NC_FREE char *output = NULL;
+	NC_JSON json_t *document = NULL;
+	struct nc_error ignored = {0};
+	const json_t *row;
+	size_t length = 0, i;
+	int status = 0;
+
+	if (nc_spawn_bounded(argv, "", 0, NC_DRIVER_DESCRIBE_MS, &status, &output, &length, NULL, NULL) < 0 ||
+	    nc_json_parse(output, length, NC_E_DRIVER_GARBAGE, &document, &ignored) < 0)
+		return false;
+	json_array_foreach(part_at(document, "closures", NULL), i, row)
+	{
+		if (!strcmp(text_at(row, "path", NULL) ?: "", "packet_socket"))
+			return strstr(text_at(row, "mechanism", NULL) ?: "", "lsm_family") && !strcmp(text_at(row, "state", NULL) ?: "", "in_force");
+	}
+	return false;
+}
+
 json_t *netcordon_cgroups(const json_t *state)
 {
 	char slice[700], outside[700], unsealed[800];

@@ -16,8 +16,9 @@
 /* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h. */
 #define NETCORDON_CHECKS                                                                                                                             \
 	"protocol label authority mode_none floor public listed port separate bind option egress_destination egress_form egress_loopback "           \
-	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family canary resolver_filter "          \
-	"resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end edge_credential"
+	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family wire wire_grant wire_port "       \
+	"wire_again wire_quic canary resolver_filter resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end "           \
+	"edge_credential"
 
 /* A netcordon command line, growing at its end. */
 struct line {
@@ -30,6 +31,8 @@ const char *netcordon_option(const json_t *request, const char *name);
 struct line netcordon_line(const json_t *state, const char *command);
 void netcordon_add(struct line *line, const char *word);
 
+/* Do BPF security hooks act on this kernel? netcordon says. */
+bool netcordon_lsm(const json_t *request);
 /* {"outside", "unsealed"}: a cgroup of the root for whoever is no workload, and one of the slice that no policy is given to. NULL: they cannot be made. */
 json_t *netcordon_cgroups(const json_t *state);
 /* Cgroup, profile, configuration, key and programs for one instance. NULL and *ret_state, or the refusal to answer with. */

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,25 @@ static void act_handed_by_plane(struct nc_actor *actor)
 		free(output.text);
 }
 
+/* An abstract name belongs to a network namespace: there the helper must have been started. */
+static int listen_abstract(const struct nc_actor *actor)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(actor->stage->door));
+	struct nc_error ignored = {0};
+	NC_CLOSE int fd = -1;
+
+	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s", actor->stage->door);
+	if (fd < 0 || bind(fd, (void *)&at, length) < 0 || listen(fd, 4) < 0)
+		return -1;
+	open_door(actor);
+	return NC_TAKE_FD(fd);
+}
+
 static int listen_at(const char *path)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -158,7 +178,7 @@ static void relay(const struct nc_actor *actor, int channel)
 
 static void act_helper(struct nc_actor *actor)
 {
-	NC_CLOSE int listener = listen_at(actor->stage->door), channel = -1;
+	NC_CLOSE int listener = actor->stage->row->variant ? listen_abstract(actor) : listen_at(actor->stage->door), channel = -1;
 
 	if (listener < 0 || !readable(actor, listener))
 		return;
@@ -459,31 +479,4 @@ void nc_actor_end(struct nc_actor *actor)
 		rmdir(actor->stage->child);
 	json_decref(actor->request);
 	free(actor);
-}
-
-/* ---- a descriptor left open ------------------------------------------------------------------------------------------------------------------ */
-
-int nc_actor_leave_open(const struct nc_cast *cast, const struct nc_stage *stage, struct nc_error *reterr)
-{
-	NC_WORLD_VISIT int back = -1;
-	struct sockaddr_storage at;
-	socklen_t length = nc_observer_to_sockaddr(&stage->target.address, stage->target.port, &at);
-	NC_CLOSE int fd = -1;
-	int r;
-
-	if (stage->row->construction != NC_CONSTRUCTION_INHERITED)
-		return 0;
-	r = nc_world_enter(cast->theatre.world, NC_SITE_WORKLOAD, &back, reterr);
-	if (r < 0)
-		return r;
-	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (void *)&at, length) < 0 || dup3(fd, NC_INHERITED_FD, 0) < 0)
-		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "leave a socket open");
-	return 0;
-}
-
-void nc_actor_close_open(const struct nc_stage *stage)
-{
-	if (stage->row->construction == NC_CONSTRUCTION_INHERITED)
-		close(NC_INHERITED_FD);
 }

@@ -20,9 +20,6 @@ int nc_actor_begin(struct nc_cast *cast, struct nc_stage *stage, const json_t *r
 /* The client is done. Waits for the thread, bounded. */
 void nc_actor_end(struct nc_actor *actor);
 
-/* A socket of this process, connected to the target from the workload's namespace, at a number that a client knows, for as long as a command is started. */
-#define NC_INHERITED_FD 37
-int nc_actor_leave_open(const struct nc_cast *cast, const struct nc_stage *stage, struct nc_error *reterr);
-void nc_actor_close_open(const struct nc_stage *stage);
+#define NC_INHERITED_FD 37 /* what the caller of a provider left open */
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "conform_run.h"
 #include "conform_warden.h"
 #include "json.h"
+#include "observe_parts.h"
 #include "plain.h"
 
 #define COMMAND_MS 12000
@@ -188,6 +190,32 @@ static int exec_unsealed(struct nc_cast *cast, const struct nc_stage *stage, con
 	return output->text ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "keep the command's output");
 }
 
+/* A socket of this process, connected to the target from the workload's namespace, at a number that the client knows, while a command is started. */
+static int leave_open(const struct nc_cast *cast, const struct nc_stage *stage, struct nc_error *reterr)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_storage at;
+	socklen_t length = nc_observer_to_sockaddr(&stage->target.address, stage->target.port, &at);
+	NC_CLOSE int fd = -1;
+	int r;
+
+	if (stage->row->construction != NC_CONSTRUCTION_INHERITED)
+		return 0;
+	r = nc_world_enter(cast->theatre.world, NC_SITE_WORKLOAD, &back, reterr);
+	if (r < 0)
+		return r;
+	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (void *)&at, length) < 0 || dup3(fd, NC_INHERITED_FD, 0) < 0)
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "leave a socket open");
+	return 0;
+}
+
+static void close_open(const struct nc_stage *stage)
+{
+	if (stage->row->construction == NC_CONSTRUCTION_INHERITED)
+		close(NC_INHERITED_FD);
+}
+
 static int exec_with_actor(struct nc_cast *cast, struct nc_stage *stage, json_t *request, const struct nc_driver_prepared *prepared,
 			   const json_t *command, struct nc_driver_output *output, struct nc_error *reterr)
 {
@@ -195,12 +223,12 @@ static int exec_with_actor(struct nc_cast *cast, struct nc_stage *stage, json_t 
 	int r = nc_actor_begin(cast, stage, request, prepared, &actor, reterr);
 
 	if (!r)
-		r = nc_actor_leave_open(cast, stage, reterr);
+		r = leave_open(cast, stage, reterr);
 	if (!r && !request)
 		r = plain_exec(cast, stage, output, reterr);
 	else if (!r)
 		r = driver_exec(cast, stage, request, command, output, reterr);
-	nc_actor_close_open(stage);
+	close_open(stage);
 	nc_actor_end(actor);
 	if (!r && stage->failure.code != NC_E_NONE) {
 		*reterr = stage->failure;

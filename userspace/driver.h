@@ -18,7 +18,7 @@
 
 #define NC_DRIVER_VERSION 1
 #define NC_DRIVER_ANSWER_MAX (1u << 20)
-#define NC_DRIVER_DESCRIBE_MS 5000
+#define NC_DRIVER_DESCRIBE_MS 30000
 #define NC_DRIVER_PREPARE_MS 60000 /* programs may have to be loaded, on a busy machine */
 #define NC_DRIVER_TEARDOWN_MS 20000
 #define NC_DRIVER_EXEC_SLACK_MS 5000 /* beyond the deadline that the request gives the command */
