@@ -56,7 +56,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -140,7 +140,7 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -247,6 +247,15 @@ bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHE
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
 	$(Q)tests/bench/resolver $B/netcordon
+
+# CONFORM passes options on: CONFORM="--fact default_deny".
+conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
+
+mutants: deps ## for every check a case that turns red when it is switched off
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/mutants
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
