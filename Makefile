@@ -140,7 +140,7 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@

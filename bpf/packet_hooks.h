@@ -125,14 +125,15 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
+		return !NC_CHECK(LABEL) || nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
 	slot = nc_slot_at(label->slot);
 	if (!slot || (NC_CHECK(LABEL) && (!slot->generation || slot->generation != label->generation)))
 		return NC_REFUSE;
 	nc_far_end(&far, &packet, label);
 	if ((!plain || packet.hop_limit < NC_HOP_LIMIT_LEAST) && NC_CHECK(EGRESS_FORM))
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
-	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
+	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict) ||
+		 (!NC_CHECK(EGRESS_DESTINATION) && verdict.reason != NC_REASON_LOOPBACK_DEVICE))
 		return nc_wire_asked(label, &far) ? NC_LOOK : NC_PASS;
 	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
@@ -223,7 +224,7 @@ int ingress(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return NC_REFUSE;
+		return NC_CHECK(LABEL) ? NC_REFUSE : NC_PASS;
 	slot = nc_slot_at(label->slot);
 	if (!slot || !slot->generation || slot->generation != label->generation)
 		return NC_REFUSE;

@@ -125,6 +125,11 @@ void nc_capability_own(enum nc_own_provider provider, struct nc_capability *ret_
 	*ret_capability = own;
 }
 
+const char *nc_capability_own_name(enum nc_own_provider provider)
+{
+	return provider_names[provider];
+}
+
 json_t *nc_capability_own_enforcement(enum nc_own_provider provider)
 {
 	json_t *enforcement = json_object();

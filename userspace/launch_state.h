@@ -26,6 +26,7 @@
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
+/* The ways in. Which provider each of them is stands in launch_statement.c. */
 enum nc_provider { NC_PROVIDER_RUN, NC_PROVIDER_ATTACH, NC_PROVIDER_OCI, NC_PROVIDER_EXEC };
 
 /* Did somebody else make the cgroup, and does he start what runs in it? */

@@ -22,21 +22,19 @@
 #include "instance_state.h"
 #include "json.h"
 #include "explain.h"
+#include "grade.h"
 #include "launch_state.h"
 #include "oci.h"
 #include "program_digests.h"
 #include "text.h"
 
-static const char *const grades[] = {
-	[NC_GRADE_UNSUPPORTED] = "unsupported", [NC_GRADE_ADVISORY_FILTER] = "advisory_filter", [NC_GRADE_SECURITY_BOUNDARY] = "security_boundary"};
-static const char *const providers[] = {[NC_PROVIDER_RUN] = "netcordon:run-provider",
-					[NC_PROVIDER_ATTACH] = "netcordon:attach-provider",
-					[NC_PROVIDER_OCI] = "netcordon:oci-provider",
-					[NC_PROVIDER_EXEC] = "netcordon:run-provider"};
+/* Which provider each way in is: `exec` adds to what `run` or another has sealed. */
+static const enum nc_own_provider own_of[] = {
+	[NC_PROVIDER_RUN] = NC_OWN_RUN, [NC_PROVIDER_ATTACH] = NC_OWN_ATTACH, [NC_PROVIDER_OCI] = NC_OWN_OCI, [NC_PROVIDER_EXEC] = NC_OWN_RUN};
 
 const char *nc_provider_word(enum nc_provider provider)
 {
-	return providers[provider];
+	return nc_capability_own_name(own_of[provider]);
 }
 
 json_t *nc_launch_generation_json(const struct nc_launch *launch)
@@ -102,7 +100,7 @@ static json_t *profile_json(const struct nc_launch *launch)
 			  "non_public", launch->profile->non_public, "loopback", launch->profile->loopback_own_netns ? "own_netns" : "closed");
 
 	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
-		json_object_set_new(object, "required_egress_certification", json_string(grades[launch->profile->required]));
+		json_object_set_new(object, "required_egress_certification", json_string(nc_grade_word(launch->profile->required)));
 	return object;
 }
 
@@ -218,9 +216,7 @@ static json_t *network_json(const struct nc_launch *launch)
 /* What of the provider's axes this launch has made so: whatever of it fails ends the launch. */
 static json_t *enforcement_json(const struct nc_launch *launch)
 {
-	enum nc_own_provider own;
-
-	return nc_capability_own_named(providers[launch->provider], &own) ? nc_capability_own_enforcement(own) : NULL;
+	return nc_capability_own_enforcement(own_of[launch->provider]);
 }
 
 static json_t *container_json(const struct nc_oci_container *container)
@@ -250,7 +246,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format off */
 	r = !gaps || !document ||
 	    add(document, "version", json_integer(1)) ||
-	    add(document, "provider", json_string(providers[launch->provider])) ||
+	    add(document, "provider", json_string(nc_provider_word(launch->provider))) ||
 	    add(document, "provider_revision", json_string(options->provider_revision ? options->provider_revision : "dev")) ||
 	    add(document, "manifest", json_string(options->host->manifest)) ||
 	    add(document, "instance", json_string(launch->instance)) ||

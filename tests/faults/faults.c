@@ -65,7 +65,8 @@ static bool fails(const char *name, bool memory)
 	if (!counter || counter->over || counter->memory != memory || __atomic_add_fetch(&counter->made, 1, __ATOMIC_SEQ_CST) != counter->at)
 		return false;
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
-	dprintf(9, "%lu %s\n", counter->made, name); /* now: what fails may be the end of the process */
+	counter->told =
+		dprintf(9, "%lu %s\n", counter->made, name) > 0; /* now: what fails may be the end of the process; a child has no such descriptor */
 	errno = memory ? ENOMEM : EIO;
 	return true;
 }
@@ -73,8 +74,8 @@ static bool fails(const char *name, bool memory)
 /* Said on descriptor 9, if it is open: which call failed, or how many there were. */
 __attribute__((destructor)) static void end(void)
 {
-	if (counter && counter->at && !counter->name[0])
-		dprintf(9, "%lu \n", counter->made);
+	if (counter && counter->at && !counter->told)
+		dprintf(9, "%lu %s\n", counter->made, counter->name);
 }
 
 #define WRAP(name, failure, memory)                                                                                                                  \
