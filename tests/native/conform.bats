@@ -101,7 +101,7 @@ bad_driver() {
 # misbehaves NAME VERB WHAT CODE: the first case ends in that error, the second is green
 misbehaves() {
 	bad_driver "$1" "$2" "$3"
-	matrix "$1" "$FOLDER/$1" reference:guard-right@1 --deadline 2 --case match.port.tcp.4,match.bit.tcp.4
+	matrix "$1" "$FOLDER/$1" reference:guard-right@1 --deadline 2 --jobs 1 --case match.port.tcp.4,match.bit.tcp.4
 	[ "$(outcome "$1" match.port.tcp.4)" = error ] || { cat "$FOLDER/$1.json"; return 1; }
 	jq -e --arg code "$4" '.cases[0].reason | contains($code)' "$FOLDER/$1.json"
 	[ "$(outcome "$1" match.bit.tcp.4)" = green ]
