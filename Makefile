@@ -11,6 +11,7 @@ MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 CC      ?= gcc
 CLANG   ?= clang
@@ -55,7 +56,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -139,7 +140,7 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o launch_names.o launch_seal.o)
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -241,10 +242,20 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## what a launch costs over a bare fork and exec, a call with the programs over one without, and the resolver against dnsmasq
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
-	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq
+	$(Q)tests/deps bench
+	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost
+	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
 	$(Q)tests/bench/resolver $B/netcordon
+
+# CONFORM passes options on: CONFORM="--fact default_deny".
+conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
+
+mutants: deps ## for every check a case that turns red when it is switched off
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/mutants
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
@@ -272,6 +283,9 @@ $B/netcordon.bash: $B/netcordon
 $B/capability-%.json: $B/netcordon
 	$(Q)$B/netcordon admit --capability $* --print >$@
 
+$B/netcordon-host.service: system/netcordon-host.service
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
 # source:installed:mode
 INSTALLED = \
 	$B/netcordon:$(SBINDIR)/netcordon:755 \
@@ -291,6 +305,10 @@ INSTALLED = \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
 	docs/runner.md:$(DOCDIR)/runner.md:644 \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
+	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
+	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
+	docs/oci.md:$(DOCDIR)/oci.md:644 \
 	README.md:$(DOCDIR)/README.md:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
@@ -307,6 +325,13 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
+
+deb: ## Debian packages into build/deb/, built from a copy of what is committed, without a network; checked by lintian
+	$(Q)system/build-deb
+
+# And another build of it, which an upgrade is tried with.
+deb-both: deb
+	$(Q)NOTE="another build" VERSION=0.2 system/build-deb build/deb-next
 
 clean: ## remove build/
 	$(Q)rm -rf build

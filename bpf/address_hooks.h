@@ -122,6 +122,8 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		slot = nc_slot_at(label->slot);
 		flow.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
 		sighting.slot_index = label->slot;
+	} else if (!NC_CHECK(LABEL)) {
+		return NC_PASS;
 	}
 	if (nc_decide_socket(label, slot, slot && nc_current_inside(slot), flow.protocol, &verdict)) {
 		if (!label || !slot)

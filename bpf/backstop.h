@@ -40,8 +40,8 @@ static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_lab
 		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_UNADMITTED);
 		return 0;
 	}
-	if (NC_CHECK(EGRESS_DESTINATION) && (!nc_address_equal(&far->destination, &label->admitted) || far->port_be != label->admitted_port_be ||
-					     far->protocol != label->admitted_protocol)) {
+	if (!nc_address_equal(&far->destination, &label->admitted) || far->port_be != label->admitted_port_be ||
+	    far->protocol != label->admitted_protocol) {
 		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_DESTINATION);
 		return 0;
 	}

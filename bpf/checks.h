@@ -51,18 +51,20 @@ extern unsigned long long nc_checks_off;
 #endif
 #define NC_CHECK(symbol) (!(nc_checks_off & (1ull << NC_CHECK_BIT_##symbol)))
 
-/* The fault that RECHECK's absence is: an instance that was admitted somewhere is admitted everywhere. */
+/* The fault that RECHECK's absence is: an instance that was admitted somewhere is admitted everywhere. A place for each of several instances at once. */
+#define NC_REMEMBERED_MAX 1024
+#define NC_REMEMBERED_AT(generation_) nc_admitted_generations[(generation_) & (NC_REMEMBERED_MAX - 1)]
 #ifdef __bpf__
-unsigned long long nc_admitted_generation = 0;
+unsigned long long nc_admitted_generations[NC_REMEMBERED_MAX] = {};
 #else
-static unsigned long long nc_admitted_generation __attribute__((unused));
+static unsigned long long nc_admitted_generations[NC_REMEMBERED_MAX] __attribute__((unused));
 #endif
 #define NC_REMEMBER(generation_)                                                                                                                     \
 	do {                                                                                                                                         \
 		if (!NC_CHECK(RECHECK))                                                                                                              \
-			nc_admitted_generation = (generation_);                                                                                      \
+			NC_REMEMBERED_AT(generation_) = (generation_);                                                                               \
 	} while (0)
-#define NC_REMEMBERED(generation_) (!NC_CHECK(RECHECK) && nc_admitted_generation == (generation_))
+#define NC_REMEMBERED(generation_) (!NC_CHECK(RECHECK) && NC_REMEMBERED_AT(generation_) == (generation_))
 #else
 #define NC_CHECK(symbol) 1
 #define NC_REMEMBER(generation_) ((void)0)

@@ -125,7 +125,7 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
+		return !NC_CHECK(LABEL) || nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
 	slot = nc_slot_at(label->slot);
 	if (!slot || (NC_CHECK(LABEL) && (!slot->generation || slot->generation != label->generation)))
 		return NC_REFUSE;
@@ -134,6 +134,8 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
 		return nc_wire_asked(label, &far) ? NC_LOOK : NC_PASS;
+	else if (!NC_CHECK(EGRESS_DESTINATION) && verdict.reason != NC_REASON_LOOPBACK_DEVICE)
+		return NC_PASS;
 	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
 }
@@ -223,7 +225,7 @@ int ingress(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return NC_REFUSE;
+		return NC_CHECK(LABEL) ? NC_REFUSE : NC_PASS;
 	slot = nc_slot_at(label->slot);
 	if (!slot || !slot->generation || slot->generation != label->generation)
 		return NC_REFUSE;

@@ -55,7 +55,7 @@ int sock_create(struct bpf_sock *ctx)
 	struct nc_label *label;
 
 	if (!slot || !slot->generation) /* a cgroup that is not sealed yet, or no longer */
-		return NC_REFUSE;
+		return NC_CHECK(LABEL) ? NC_REFUSE : NC_PASS;
 	if (NC_CHECK(PROTOCOL) && !nc_protocol_known(ctx->type, protocol))
 		return nc_refuse_socket(slot, slot_index, NC_REASON_PROTOCOL_REFUSED, NC_HOOK_SOCK_CREATE, (__u8)protocol,
 					ctx->family << 24 | (ctx->type & 0xff) << 16 | (protocol & 0xffff));
@@ -79,7 +79,7 @@ static __always_inline int nc_decide_bind(struct bpf_sock_addr *ctx, int family,
 	if (label)
 		slot = nc_slot_at(label->slot);
 	if (!label || !slot || slot->generation != label->generation)
-		return NC_REFUSE;
+		return NC_CHECK(LABEL) ? NC_REFUSE : NC_PASS;
 	if (!NC_CHECK(BIND))
 		return NC_PASS;
 	nc_flow_from_call(&flow, ctx, family);

@@ -186,9 +186,8 @@ static __always_inline int nc_wire_decide(struct __sk_buff *skb, struct bpf_sock
 	if (!segment.length)
 		return 1;
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
-	if (segment.seq != label->first_seq || (segment.flags & NC_TCP_URG) || (NC_CHECK(WIRE_AGAIN) && nc_pages_foreign(skb) > 0))
-		return 0;
-	pass = nc_wire_judge(skb, slot, label, far, &segment, verdict, ret_found);
+	pass = segment.seq == label->first_seq && !(segment.flags & NC_TCP_URG) && !(NC_CHECK(WIRE_AGAIN) && nc_pages_foreign(skb) > 0) &&
+	       nc_wire_judge(skb, slot, label, far, &segment, verdict, ret_found);
 	/* Data in a SYN that could not be read is not the end: TCP sends it again behind the handshake, and then it may be whole. */
 	if (!pass && (!(segment.flags & NC_TCP_SYN) || verdict->reason == NC_REASON_SERVER_NAME_MISMATCH))
 		label->flags |= NC_LABEL_WIRE_REFUSED;

@@ -23,7 +23,9 @@ static json_t *describe(const json_t *request)
 {
 	if (!netcordon_option(request, "netcordon") || !netcordon_option(request, "root"))
 		return refuse("options", "netcordon and root are needed");
-	return description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : "");
+	return offering(
+		description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : ""),
+		"update");
 }
 
 static void cgroup_of(const json_t *state, char path[700])
@@ -94,7 +96,12 @@ static json_t *teardown(const json_t *request)
 	return nothing(request);
 }
 
+static json_t *update(const json_t *request)
+{
+	return netcordon_update(request, text_at(request, "state", "instance", NULL));
+}
+
 int main(int argc, char **argv)
 {
-	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown});
+	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown, update});
 }

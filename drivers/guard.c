@@ -259,5 +259,5 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "-serve"))
 		return serve();
-	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown});
+	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown, NULL});
 }

@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "netcordon.h"
+
+#define DOWN_AT_A_TIME 6
 
 const char *netcordon_option(const json_t *request, const char *name)
 {
@@ -106,7 +109,7 @@ static json_t *state_of(const json_t *request, const char *root, const char *pro
 
 	snprintf(profile, sizeof(profile), "%s/profile.json", scratch);
 	snprintf(config, sizeof(config), "%s/config.json", scratch);
-	snprintf(key, sizeof(key), "%s/key.pem", scratch);
+	snprintf(key, sizeof(key), "%s/../key.pem", scratch);
 	return json_pack("{s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:s s:i}", "netcordon", program, "root", root, "profile", profile, "config",
 			 config, "key", key, "scratch", scratch, "instance", text_at(request, "instance", NULL), "workload",
 			 text_at(request, "netns", "workload", NULL), "edge", text_at(request, "netns", "edge", NULL), "resolver",
@@ -124,6 +127,59 @@ static int make_root(const json_t *request, const char *off, char own_root[600])
 		own_root[length++] = *at == ' ' ? '-' : *at;
 	own_root[length] = '\0';
 	return mkdir(own_root, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* The slice of this build's programs below the root. */
+static int find_slice(const char *root, char slice[700])
+{
+	DIR *folder = opendir(root);
+	struct dirent *entry;
+	int r = -ENOENT;
+
+	while (folder && r < 0 && (entry = readdir(folder))) {
+		if (strncmp(entry->d_name, "netcordon-", 10))
+			continue;
+		snprintf(slice, 700, "%s/%.80s", root, entry->d_name);
+		r = 0;
+	}
+	if (folder)
+		closedir(folder);
+	return r;
+}
+
+bool netcordon_lsm(const json_t *request)
+{
+	char *argv[] = {(char *)netcordon_option(request, "netcordon"), "host", "probe", "--json", NULL};
+	NC_FREE char *output = NULL;
+	NC_JSON json_t *document = NULL;
+	struct nc_error ignored = {0};
+	const json_t *row;
+	size_t length = 0, i;
+	int status = 0;
+
+	if (nc_spawn_bounded(argv, "", 0, NC_DRIVER_DESCRIBE_MS, &status, &output, &length, NULL, NULL) < 0 ||
+	    nc_json_parse(output, length, NC_E_DRIVER_GARBAGE, &document, &ignored) < 0)
+		return false;
+	json_array_foreach(part_at(document, "closures", NULL), i, row)
+	{
+		if (!strcmp(text_at(row, "path", NULL) ?: "", "packet_socket"))
+			return strstr(text_at(row, "mechanism", NULL) ?: "", "lsm_family") && !strcmp(text_at(row, "state", NULL) ?: "", "in_force");
+	}
+	return false;
+}
+
+json_t *netcordon_cgroups(const json_t *state)
+{
+	char slice[700], outside[700], unsealed[800];
+	const char *root = text_at(state, "root", NULL);
+
+	snprintf(outside, sizeof(outside), "%.500s/outside", root);
+	if (find_slice(root, slice) < 0 || (mkdir(outside, 0755) < 0 && errno != EEXIST))
+		return NULL;
+	snprintf(unsealed, sizeof(unsealed), "%s/unsealed", slice);
+	if (mkdir(unsealed, 0755) < 0 && errno != EEXIST)
+		return NULL;
+	return json_pack("{s:s s:s}", "outside", outside, "unsealed", unsealed);
 }
 
 /* How netcordon's own failure is told from the command's status: its error is one line on standard error, kept in a file. */
@@ -186,12 +242,55 @@ int netcordon_start(const json_t *state, struct line *line, const char *evidence
 	return child < 0 || access(checkpoint, F_OK) ? -EIO : 0;
 }
 
+/* One key for all runs of a matrix, beside their scratch folders; whoever comes first makes it. */
+static int make_key(const json_t *state)
+{
+	const char *key = text_at(state, "key", NULL);
+	char fresh[600];
+	struct line line = {{(char *)text_at(state, "netcordon", NULL), "key", "generate", fresh}, 4};
+	int r;
+
+	if (!access(key, F_OK))
+		return 0;
+	snprintf(fresh, sizeof(fresh), "%s/key.pem", text_at(state, "scratch", NULL));
+	r = tool(state, &line);
+	if (!r && link(fresh, key) < 0 && errno != EEXIST)
+		r = -errno;
+	return r;
+}
+
+/* Once for each root: whoever comes second waits for the first. */
+static int host_up(const json_t *state, const char *root)
+{
+	NC_CLOSE int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct line line = netcordon_line(state, "host\0up\0");
+	char slice[700];
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return -errno;
+	return find_slice(root, slice) < 0 ? tool(state, &line) : 0;
+}
+
+json_t *netcordon_update(const json_t *request, const char *instance)
+{
+	const json_t *state = part_at(request, "state", NULL);
+	struct line line = netcordon_line(state, "update\0");
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/updated.json", text_at(state, "scratch", NULL));
+	netcordon_add(&line, "--profile");
+	netcordon_add(&line, path);
+	netcordon_add(&line, instance);
+	if (write_profile(request, path) < 0 || tool(state, &line) < 0)
+		return refuse("update", "the policy was not exchanged");
+	return nothing(request);
+}
+
 json_t *netcordon_ready(const json_t *request, json_t **ret_state)
 {
 	const char *off = text_at(request, "off", NULL) ?: "";
 	const char *program = *off ? netcordon_option(request, "mutant") : netcordon_option(request, "netcordon");
 	char own_root[600];
-	struct line line;
 	json_t *state;
 
 	if (!program || !netcordon_option(request, "root"))
@@ -201,11 +300,9 @@ json_t *netcordon_ready(const json_t *request, json_t **ret_state)
 	state = state_of(request, own_root, program);
 	if (write_profile(request, text_at(state, "profile", NULL)) < 0 || write_config(request, text_at(state, "config", NULL)) < 0)
 		return refuse("scratch", "the profile cannot be written");
-	line = (struct line){{(char *)program, "key", "generate", (char *)text_at(state, "key", NULL)}, 4};
-	if (tool(state, &line) < 0)
+	if (make_key(state) < 0)
 		return refuse("key", "no key");
-	line = netcordon_line(state, "host\0up\0");
-	if (tool(state, &line) < 0)
+	if (host_up(state, own_root) < 0)
 		return refuse("host", "the programs cannot be put in force");
 	*ret_state = state;
 	return NULL;
@@ -230,12 +327,17 @@ json_t *netcordon_plane(const json_t *request)
 	return netcordon_launch(state, &line, request);
 }
 
-void netcordon_stop(const json_t *state)
+void netcordon_stop_instance(const json_t *state, const char *instance)
 {
 	struct line line = netcordon_line(state, "stop\0");
 
-	netcordon_add(&line, text_at(state, "instance", NULL));
+	netcordon_add(&line, instance);
 	tool(state, &line);
+}
+
+void netcordon_stop(const json_t *state)
+{
+	netcordon_stop_instance(state, text_at(state, "instance", NULL));
 }
 
 void netcordon_forget(const json_t *state)
@@ -243,30 +345,47 @@ void netcordon_forget(const json_t *state)
 	run_tool(NULL, (char *const[]){"rm", "-rf", "--", (char *)text_at(state, "scratch", NULL), NULL}, "");
 }
 
-/* The matrix is done: the programs of every root go, and the roots. */
+static void root_down(const char *root, const char *program, bool whole)
+{
+	NC_JSON json_t *state = json_pack("{s:s s:s s:s}", "netcordon", program, "root", root, "off", whole ? "" : "listed");
+	struct line line = {{(char *)program, "host", "down", "--force", "--root", (char *)root}, 6};
+	const struct nc_plain here = {.environment = outside_environment(state), .privileged = true};
+	char outside[620];
+
+	run_tool(&here, line.words, "");
+	snprintf(outside, sizeof(outside), "%s/outside", root);
+	rmdir(outside);
+	rmdir(root);
+}
+
+/* The matrix is done: the programs of every root go, and the roots, several at a time. */
 void netcordon_down(const json_t *request)
 {
 	const char *root = netcordon_option(request, "root");
 	DIR *folder = root ? opendir(root) : NULL;
 	struct dirent *entry;
+	int running = 0;
 
 	while (folder && (entry = readdir(folder))) {
 		bool whole = !strcmp(entry->d_name, "whole");
 		const char *program = netcordon_option(request, whole ? "netcordon" : "mutant");
 		char own_root[600];
+		pid_t child;
 
 		if ((!whole && strncmp(entry->d_name, "off-", 4)) || !program)
 			continue;
 		snprintf(own_root, sizeof(own_root), "%s/%.200s", root, entry->d_name);
-		{
-			NC_JSON json_t *state = json_pack("{s:s s:s s:s}", "netcordon", program, "root", own_root, "off", whole ? "" : "listed");
-			struct line line = {{(char *)program, "host", "down", "--force", "--root", own_root}, 6};
-			const struct nc_plain here = {.environment = outside_environment(state), .privileged = true};
-
-			run_tool(&here, line.words, "");
+		child = fork();
+		if (!child) {
+			root_down(own_root, program, whole);
+			_exit(0);
 		}
-		rmdir(own_root);
+		running += child > 0;
+		for (; running >= DOWN_AT_A_TIME; running--)
+			wait(NULL);
 	}
+	while (wait(NULL) > 0)
+		;
 	if (folder)
 		closedir(folder);
 }

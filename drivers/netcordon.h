@@ -16,9 +16,9 @@
 /* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h. */
 #define NETCORDON_CHECKS                                                                                                                             \
 	"protocol label authority mode_none floor public listed port separate bind option egress_destination egress_form egress_loopback "           \
-	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark canary resolver_filter resolver_cache "         \
-	"grant_filter "                                                                                                                              \
-	"ring_filter edge_credential"
+	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family wire wire_grant wire_port "       \
+	"wire_again wire_quic canary resolver_filter resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end "           \
+	"edge_credential"
 
 /* A netcordon command line, growing at its end. */
 struct line {
@@ -31,14 +31,20 @@ const char *netcordon_option(const json_t *request, const char *name);
 struct line netcordon_line(const json_t *state, const char *command);
 void netcordon_add(struct line *line, const char *word);
 
+/* Do BPF security hooks act on this kernel? netcordon says. */
+bool netcordon_lsm(const json_t *request);
+/* {"outside", "unsealed"}: a cgroup of the root for whoever is no workload, and one of the slice that no policy is given to. NULL: they cannot be made. */
+json_t *netcordon_cgroups(const json_t *state);
 /* Cgroup, profile, configuration, key and programs for one instance. NULL and *ret_state, or the refusal to answer with. */
 json_t *netcordon_ready(const json_t *request, json_t **ret_state);
 /* Starts a command line that stays, and waits until its evidence says that everything is in force. */
 int netcordon_start(const json_t *state, struct line *line, const char *evidence);
 /* Runs `line -- COMMAND` of the request; netcordon's own failure (125) becomes a refusal with its words. */
 json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *request);
-json_t *netcordon_plane(const json_t *request); /* the request's command under the plane of the state's instance */
-void netcordon_stop(const json_t *state);
+json_t *netcordon_plane(const json_t *request);			       /* the request's command under the plane of the state's instance */
+json_t *netcordon_update(const json_t *request, const char *instance); /* the request's profile is the new one */
+void netcordon_stop(const json_t *state);			       /* the state's instance */
+void netcordon_stop_instance(const json_t *state, const char *instance);
 void netcordon_forget(const json_t *state); /* removes the scratch folder */
 void netcordon_down(const json_t *request); /* the matrix is done: the programs of every root go, and the roots */
 

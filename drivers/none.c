@@ -23,5 +23,5 @@ static json_t *exec(const json_t *request)
 
 int main(int argc, char **argv)
 {
-	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, nothing});
+	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, nothing, NULL});
 }

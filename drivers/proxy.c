@@ -127,5 +127,5 @@ static json_t *teardown(const json_t *request)
 
 int main(int argc, char **argv)
 {
-	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown});
+	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown, NULL});
 }

@@ -20,14 +20,16 @@ static json_t *describe(const json_t *request)
 {
 	if (!netcordon_option(request, "netcordon") || !netcordon_option(request, "root"))
 		return refuse("options", "netcordon and root are needed");
-	return description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : "");
+	return offering(
+		description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : ""),
+		netcordon_lsm(request) ? "cgroups update lsm" : "cgroups update");
 }
 
 static struct line run_line(const json_t *state, const char *instance, char evidence[512])
 {
 	struct line line = netcordon_line(state, "run\0");
 
-	snprintf(evidence, 512, "%s/evidence-%s", text_at(state, "scratch", NULL), instance);
+	snprintf(evidence, 512, "%s/evidence-%s-%d", text_at(state, "scratch", NULL), instance, (int)getpid());
 	netcordon_add(&line, "--profile");
 	netcordon_add(&line, text_at(state, "profile", NULL));
 	netcordon_add(&line, "--instance");
@@ -38,6 +40,8 @@ static struct line run_line(const json_t *state, const char *instance, char evid
 	netcordon_add(&line, text_at(state, "key", NULL));
 	netcordon_add(&line, "--evidence");
 	netcordon_add(&line, evidence);
+	netcordon_add(&line, "--on-supervisor-death");
+	netcordon_add(&line, "keep"); /* a case kills it, and wants to see what the workload can do then */
 	return line;
 }
 
@@ -55,14 +59,32 @@ static int start_instance(const json_t *state)
 
 static json_t *prepare(const json_t *request)
 {
-	json_t *state = NULL;
+	json_t *state = NULL, *answer, *cgroups;
 	json_t *refusal = netcordon_ready(request, &state);
 
 	if (refusal)
 		return refusal;
 	if (part_at(request, "profile", "plane", NULL) && start_instance(state) < 0)
 		return refuse("launch", "the instance did not start");
-	return prepared(PROVIDER, revision(request), state);
+	answer = prepared(PROVIDER, revision(request), state);
+	cgroups = netcordon_cgroups(state);
+	if (cgroups)
+		json_object_set_new(answer, "cgroups", cgroups);
+	return answer;
+}
+
+/* The one that runs the workload's command; a second command of the same run is another instance. */
+static void instance_of(const json_t *state, char instance[80])
+{
+	snprintf(instance, 80, "%.40s-w", text_at(state, "instance", NULL));
+}
+
+static json_t *update(const json_t *request)
+{
+	char instance[80];
+
+	instance_of(part_at(request, "state", NULL), instance);
+	return netcordon_update(request, instance);
 }
 
 static json_t *exec(const json_t *request)
@@ -70,13 +92,17 @@ static json_t *exec(const json_t *request)
 	const json_t *state = part_at(request, "state", NULL);
 	char instance[80], evidence[512];
 	struct line line;
+	json_t *answer;
 
 	if (!strcmp(text_at(request, "authority", NULL) ?: "", "plane"))
 		return netcordon_plane(request);
-	/* Two launches of one driver state need two names. */
-	snprintf(instance, sizeof(instance), "%.40s-%d", text_at(state, "instance", NULL), (int)getpid());
+	instance_of(state, instance);
 	line = run_line(state, instance, evidence);
-	return netcordon_launch(state, &line, request);
+	answer = netcordon_launch(state, &line, request);
+	/* A supervisor that was killed leaves its workload behind its cordon. */
+	if (json_integer_value(part_at(answer, "exited", NULL)) < 0)
+		netcordon_stop_instance(state, instance);
+	return answer;
 }
 
 static json_t *teardown(const json_t *request)
@@ -95,5 +121,5 @@ static json_t *teardown(const json_t *request)
 
 int main(int argc, char **argv)
 {
-	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown});
+	return verbs_main(argc, argv, &(struct verbs){describe, prepare, exec, teardown, update});
 }

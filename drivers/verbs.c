@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include "verbs.h"
 
+#define TOOL_MS 50000
+
 json_t *refuse(const char *code, const char *format, ...)
 {
 	char detail[240];
@@ -37,6 +39,12 @@ json_t *description(const char *provider, const char *revision, const char *auth
 {
 	return json_pack("{s:i s:s s:s s:o s:s s:o}", "version", NC_DRIVER_VERSION, "provider", provider, "provider_revision", revision,
 			 "authorities", words(authorities), "transport", transport, "mutants", words(mutants));
+}
+
+json_t *offering(json_t *description, const char *offers)
+{
+	json_object_set_new(description, "offers", words(offers));
+	return description;
 }
 
 json_t *prepared(const char *provider, const char *revision, json_t *state)
@@ -102,17 +110,12 @@ json_t *run_command(const json_t *request, const struct nc_plain *plain)
 	return answer;
 }
 
-static int become(void *context)
-{
-	return nc_plain_become(context);
-}
-
 int run_tool(const struct nc_plain *where, char *const *argv, const char *input)
 {
 	NC_FREE char *output = NULL;
 	size_t length = 0;
 	int status = 0;
-	int r = nc_spawn_bounded(argv, input, strlen(input), 10000, &status, &output, &length, where ? become : NULL, (void *)where);
+	int r = nc_spawn_bounded(argv, input, strlen(input), TOOL_MS, &status, &output, &length, where ? nc_plain_enter : NULL, (void *)where);
 
 	return r < 0 ? r : WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
@@ -135,19 +138,23 @@ int verbs_main(int argc, char **argv, const struct verbs *verbs)
 	const struct {
 		const char *name;
 		verb_function *function;
-	} table[] = {{"describe", verbs->describe}, {"prepare", verbs->prepare}, {"exec", verbs->exec}, {"teardown", verbs->teardown}};
+	} table[] = {{"describe", verbs->describe},
+		     {"prepare", verbs->prepare},
+		     {"exec", verbs->exec},
+		     {"teardown", verbs->teardown},
+		     {"update", verbs->update}};
 	NC_JSON json_t *request = NULL;
 
-	for (size_t i = 0; argc == 2 && i < 4; i++) {
+	for (size_t i = 0; argc == 2 && i < 5; i++) {
 		NC_JSON json_t *answer = NULL;
 
-		if (strcmp(argv[1], table[i].name))
+		if (strcmp(argv[1], table[i].name) || !table[i].function)
 			continue;
 		if (read_request(&request) < 0)
 			return 1;
 		answer = table[i].function(request);
 		return !answer || json_dumpf(answer, stdout, JSON_COMPACT) < 0 || fflush(stdout) ? 1 : 0;
 	}
-	fprintf(stderr, "usage: %s describe|prepare|exec|teardown < REQUEST\n", argv[0]);
+	fprintf(stderr, "usage: %s describe|prepare|exec|teardown|update < REQUEST\n", argv[0]);
 	return 2;
 }

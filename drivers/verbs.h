@@ -13,6 +13,7 @@ typedef json_t *verb_function(const json_t *request);
 
 struct verbs {
 	verb_function *describe, *prepare, *exec, *teardown;
+	verb_function *update; /* NULL: not offered */
 };
 
 /* The whole of main(). */
@@ -21,6 +22,7 @@ int verbs_main(int argc, char **argv, const struct verbs *verbs);
 /* {"error": ...}: the provider cannot. */
 json_t *refuse(const char *code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 json_t *description(const char *provider, const char *revision, const char *authorities, const char *transport, const char *mutants);
+json_t *offering(json_t *description, const char *offers); /* the same with what it can do besides */
 /* {"version": 1, "provider", "provider_revision", "state": state}; takes the reference. */
 json_t *prepared(const char *provider, const char *revision, json_t *state);
 json_t *nothing(const json_t *request); /* a teardown that has nothing to do */
@@ -30,7 +32,7 @@ const char *text_at(const json_t *object, ...) __attribute__((sentinel));
 const json_t *part_at(const json_t *object, ...) __attribute__((sentinel));
 /* Runs the request's command by nc_plain_exec. */
 json_t *run_command(const json_t *request, const struct nc_plain *plain);
-/* Runs a program with `input`, 10 s at most; 0 when it exited with 0. */
+/* Runs a program with `input`, 50 s at most; 0 when it exited with 0. */
 int run_tool(const struct nc_plain *where, char *const *argv, const char *input);
 /* Is `word` in the request's "off", the checks that the matrix wants switched off? */
 bool is_off(const json_t *request, const char *word);

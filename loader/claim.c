@@ -306,6 +306,8 @@ int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_c
 		if (r < 0)
 			break;
 	}
+	if (r < 0 && claim && claim->record_fd >= 0 && lseek(claim->record_fd, 0, SEEK_END) == 0)
+		nc_record_drop(host, name, &ignored); /* made just now, locked by us, and nothing is written in it */
 	if (r >= 0 && claim->record_fd < 0)
 		r = nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EBUSY, "the name %s comes and goes too quickly", name);
 	if (r >= 0) {

@@ -46,13 +46,12 @@
 	X(TERMINAL, "own_terminal", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                     \
 	X(QUERY, "foreign_programs_refused", HOST_MEASURE, "", 0)                                                                                    \
 	X(READ_ONLY, "maps_read_only", HOST_MEASURE, "", 0)                                                                                          \
-	X(SERVER_NAME, "server_name", NOT_BUILT, "a comparison of the name on the wire, which this build does not have", 0)
+	X(SERVER_NAME, "server_name", HOST_MEASURE, "a profile without \"wire\": \"any\" beside a name", 0)
 
 enum kind {
 	PROGRAMS,	 /* the kernel says whether they are attached */
 	PROCESS_MEASURE, /* taken when a process is started by netcordon itself */
 	HOST_MEASURE,	 /* taken or failed on every launch */
-	NOT_BUILT,
 };
 
 #define MECHANISM_SYMBOL(symbol, ...) MECHANISM_##symbol,
@@ -222,7 +221,7 @@ static bool hook_in_force(const struct nc_effective_list *list, unsigned int hoo
 
 static bool mechanism_in_force(const struct mechanism_row *row, const struct nc_closure_facts *facts)
 {
-	if (row->kind == NOT_BUILT || (row->kind == PROCESS_MEASURE && !facts->starts_process))
+	if (row->kind == PROCESS_MEASURE && !facts->starts_process)
 		return false;
 	if (row == &mechanisms[MECHANISM_GUARD] && !facts->true_root)
 		return false;
@@ -242,6 +241,8 @@ static unsigned int mechanisms_in_force(const struct nc_closure_facts *facts)
 		in_force |= mechanism_in_force(&mechanisms[i], facts) ? 1u << i : 0;
 	if (in_force & (B(UNIX_HOOKS) | B(LSM_UNIX)))
 		in_force &= ~B(SECCOMP_UNIX);
+	if (facts->names_open)
+		in_force &= ~B(SERVER_NAME);
 	if (facts->unix_gap_accepted)
 		in_force &= ~(B(UNIX_HOOKS) | B(LSM_UNIX) | B(SECCOMP_UNIX));
 	return in_force;

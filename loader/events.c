@@ -32,12 +32,17 @@ static int take_record(void *context, void *data, size_t size)
 int nc_events_open(int ring_fd, struct nc_events **ret_events, struct nc_error *reterr)
 {
 	NC_FREE struct nc_events *events = calloc(1, sizeof(*events));
+	libbpf_print_fn_t printed;
+	int status;
 
 	if (!events)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "open the ring");
+	printed = libbpf_set_print(NULL); /* an error is one line, and it is ours */
 	events->ring = ring_buffer__new(ring_fd, take_record, events, NULL);
+	status = -errno;
+	libbpf_set_print(printed);
 	if (!events->ring)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "map the ring");
+		return nc_error_sys(reterr, NC_E_SYSTEM, status, "map the ring");
 	*ret_events = NC_TAKE_PTR(events);
 	return 0;
 }

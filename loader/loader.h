@@ -124,6 +124,7 @@ struct nc_closure_facts {
 	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
 			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
 	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
+	bool names_open;	/* the profile lists a name whose address is open for every name (wire any) */
 };
 
 /* The closure table as it stands under these facts: no system call but the look whether a path that nothing closes exists at all. The rows belong to the

@@ -30,16 +30,14 @@ int nc_path(char ret_path[NC_PATH_MAX], struct nc_error *reterr, const char *for
 	return 0;
 }
 
-static bool is_bpffs(const char *path)
+int nc_bpffs_ready(const char *bpffs, bool mount_it, struct nc_error *reterr)
 {
 	struct statfs found;
 
-	return !statfs(path, &found) && found.f_type == BPF_FS_MAGIC;
-}
-
-int nc_bpffs_ready(const char *bpffs, bool mount_it, struct nc_error *reterr)
-{
-	if (is_bpffs(bpffs))
+	/* In doubt nothing is mounted: over a bpf file system that is there, a second one would hide every pin of this machine. */
+	if (statfs(bpffs, &found))
+		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, -errno, "look at %s", bpffs);
+	if (found.f_type == BPF_FS_MAGIC)
 		return 0;
 	if (!mount_it) {
 		nc_error_set(reterr, NC_E_HOST_DOWN, -ENOENT, "%s is no bpf file system", bpffs);

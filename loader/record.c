@@ -51,6 +51,15 @@ static int folder_make(struct nc_host *host, const char *name, struct nc_error *
 	return nc_error_sys(reterr, errno == ENOENT ? NC_E_HOST_DOWN : NC_E_SYSTEM, -errno, "make the folder %s/%s", host->folder, folder);
 }
 
+/* After a failure: the folder goes if nothing is in it, whoever made it. */
+static void folder_unmake(struct nc_host *host, const char *name)
+{
+	char folder[NC_INSTANCE_NAME_MAX + 32];
+
+	snprintf(folder, sizeof(folder), "instances/%s", name);
+	unlinkat(host->folder_fd, folder, AT_REMOVEDIR);
+}
+
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr)
 {
 	char path[NC_INSTANCE_NAME_MAX + 32];
@@ -67,16 +76,25 @@ int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct n
 		fd = openat(host->folder_fd, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		if (fd < 0 && errno == ENOENT)
 			continue; /* the folder went between the two calls */
-		if (fd < 0)
-			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s/%s", host->folder, path);
+		if (fd < 0) {
+			r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s/%s", host->folder, path);
+			folder_unmake(host, name);
+			return r;
+		}
 		if (fcntl(fd, F_OFD_SETLK, &lock)) {
 			if (errno != EAGAIN && errno != EACCES)
 				return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "lock %s/%s", host->folder, path);
 			nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EEXIST, "an instance named %s lives", name);
 			return nc_error_hint(reterr, "choose another name, or end it: netcordon stop %s", name);
 		}
-		if (fstat(fd, &status))
-			return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at %s/%s", host->folder, path);
+		if (fstat(fd, &status)) {
+			r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at %s/%s", host->folder, path);
+			if (lseek(fd, 0, SEEK_END) == 0) { /* made just now: locked by us, and nothing is written in it */
+				unlinkat(host->folder_fd, path, 0);
+				folder_unmake(host, name);
+			}
+			return r;
+		}
 		if (!status.st_nlink)
 			continue; /* its owner removed it just before we had the lock */
 		*ret_fd = NC_TAKE_FD(fd);

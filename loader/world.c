@@ -62,8 +62,16 @@ static int write_settings(bool forwards, struct nc_error *reterr)
 		const char *name, *value;
 	} quiet[] =
 		{
-			{"ipv6/conf/default/accept_dad", "0"}, {"ipv6/conf/default/accept_ra", "0"}, {"ipv6/conf/default/router_solicitations", "0"},
-			{"ipv4/conf/default/rp_filter", "0"},  {"ipv4/conf/all/rp_filter", "0"},
+			{"ipv6/conf/default/accept_dad", "0"},
+			{"ipv6/conf/default/accept_ra", "0"},
+			{"ipv6/conf/default/router_solicitations", "0"},
+			{"ipv4/conf/default/rp_filter", "0"},
+			{"ipv4/conf/all/rp_filter", "0"},
+			/* Reports about a group go to the group itself (RFC 2236, RFC 2710), where they can be seen. */
+			{"ipv4/conf/all/force_igmp_version", "2"},
+			{"ipv6/conf/all/force_mld_version", "1"},
+			/* Echo requests by anybody: the path must be real. */
+			{"ipv4/ping_group_range", "0 2147483647"},
 		},
 	  forward[] = {{"ipv4/ip_forward", "1"}, {"ipv6/conf/all/forwarding", "1"}};
 	int r = 0;
@@ -258,6 +266,11 @@ void nc_world_link_address(const struct nc_world *world, enum nc_site place, int
 const char *nc_world_core_device(const struct nc_world *world, enum nc_site place)
 {
 	return world->places[place].core_device;
+}
+
+const char *nc_world_place_device(const struct nc_world *world, enum nc_site place)
+{
+	return world->places[place].place_device;
 }
 
 static bool loopback(const union nc_address *address)

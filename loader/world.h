@@ -51,6 +51,9 @@ void nc_world_link_address(const struct nc_world *world, enum nc_site place, int
 /* The name of core's device that leads to the place, for captures; owned by the world. */
 const char *nc_world_core_device(const struct nc_world *world, enum nc_site place);
 
+/* The name of the place's own device on its link; owned by the world. */
+const char *nc_world_place_device(const struct nc_world *world, enum nc_site place);
+
 /* Puts one more address on a place and routes it there. Loopback addresses are only for the place itself and get no route. */
 int nc_world_address(struct nc_world *world, enum nc_site place, const union nc_address *address, struct nc_error *reterr);
 /* Routes an address (prefix_length 128 or, counted in the mapped form, shorter) to a place that does not own it. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
@@ -11,6 +12,7 @@
 #include "conform_output.h"
 #include "conform_statement.h"
 #include "conform_warden.h"
+#include "conform_worker.h"
 #include "json.h"
 #include "output.h"
 
@@ -26,6 +28,7 @@ const struct argp_option nc_conform_options_table[] = {
 	{"tap", NC_OPTION_TAP, NULL, 0, "results as TAP", 0},
 	{"bundle", NC_OPTION_BUNDLE, "FOLDER", 0, "write the unsigned statement and the transcripts there; it must not exist", 0},
 	{"client", NC_OPTION_CLIENT, "FILE", 0, "the matrix's hostile client, when it is not beside this program", 0},
+	{"jobs", NC_OPTION_JOBS, "N", 0, "cases at a time (4, at most 16)", 0},
 	{"listeners", NC_OPTION_LISTENERS, "on|off", 0, "off: nothing listens at the targets, and then nothing may come out green", 0},
 	{0}};
 
@@ -53,6 +56,7 @@ static int read_options(const struct nc_invocation *invocation, struct nc_confor
 			struct nc_error *reterr)
 {
 	const char *json = nc_option(invocation, NC_OPTION_DRIVER_OPTIONS) ?: "{}", *listeners = nc_option(invocation, NC_OPTION_LISTENERS) ?: "on";
+	const char *jobs = nc_option(invocation, NC_OPTION_JOBS);
 	int64_t driver_ms = 0;
 	int r;
 
@@ -69,6 +73,9 @@ static int read_options(const struct nc_invocation *invocation, struct nc_confor
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "conform: --manifest must be a SHA-256 as 64 lower-case hexadecimal digits");
 	if (strcmp(listeners, "on") && strcmp(listeners, "off"))
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "conform: --listeners is on or off");
+	if (jobs && (strlen(jobs) > 2 || strspn(jobs, "0123456789") != strlen(jobs) || atoi(jobs) < 1 || atoi(jobs) > NC_JOBS_MAX))
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "conform: --jobs must be a number from 1 to %d", NC_JOBS_MAX);
+	options->jobs = jobs ? atoi(jobs) : 0;
 	options->listeners_off = !strcmp(listeners, "off");
 	r = nc_option_seconds(invocation, NC_OPTION_DEADLINE, &driver_ms, reterr);
 	if (r < 0)

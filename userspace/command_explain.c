@@ -3,10 +3,11 @@
  * command_explain.c - `explain`: what the verdict would be and why, or what a word of the interface means
  *
  * The answer comes from the kernel's own verdict code (explain.h). What the host adds, its floor and its NAT64 prefixes, is the configuration's; the
- * host's own addresses are not asked for, since the answer should not depend on where the question is put.
+ * host's own addresses are not asked for, since the answer should not depend on where the question is put. A listed name's addresses are.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cleanup.h"
 #include "commands.h"
@@ -148,7 +149,12 @@ static int ask(const struct nc_invocation *invocation, const struct nc_profile *
 	question.floor = floor;
 	question.floor_count = invocation->config.floor_count;
 	ret = nc_explain(profile, &question, &explanation, reterr);
-	return ret < 0 ? ret : print_explanation(invocation, &explanation, reterr);
+	if (ret < 0)
+		return ret;
+	ret = nc_explain_ask(profile, &question, invocation->config.upstreams, invocation->config.upstream_count, &explanation, reterr);
+	ret = ret < 0 ? ret : print_explanation(invocation, &explanation, reterr);
+	free(explanation.addresses);
+	return ret;
 }
 
 int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr)

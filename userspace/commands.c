@@ -382,31 +382,26 @@ static bool wants_help(int argc, char **argv)
 }
 
 /*
- * Common options may stand before the command too: they are moved behind its name, so that there is one reader of options. Returns a new vector
- * without the program's name, which the caller frees.
+ * Common options may stand before the command too: they are moved behind its name, so that there is one reader of options. Returns the vector without
+ * the program's name; it is the caller's own, in another order.
  */
 static char **command_first(int argc, char **argv)
 {
-	char **moved = calloc((size_t)argc + 1, sizeof(*moved));
-	int leading = 1, name = 0, words;
+	int leading = 1, words;
 
-	if (!moved)
-		return NULL;
 	while (leading < argc && argv[leading][0] == '-') {
 		bool value = !strcmp(argv[leading], "--root") || !strcmp(argv[leading], "--config");
 
 		leading += value && leading + 1 < argc ? 2 : 1;
 	}
 	words = leading + 1 < argc && is_second_word(argv[leading], argv[leading + 1]) ? 2 : 1;
-	while (name < words && leading + name < argc) {
-		moved[name] = argv[leading + name];
-		name++;
+	for (int word = 0; word < words && leading + word < argc; word++) {
+		char *name = argv[leading + word];
+
+		memmove(&argv[2 + word], &argv[1 + word], (size_t)(leading - 1) * sizeof(*argv));
+		argv[1 + word] = name;
 	}
-	for (int i = 1; i < leading; i++)
-		moved[name++] = argv[i];
-	for (int i = leading + words; i < argc; i++)
-		moved[name++] = argv[i];
-	return moved;
+	return argv + 1;
 }
 
 static int invoke(int argc, char **argv, struct nc_invocation *invocation, struct nc_error *reterr)
@@ -456,16 +451,13 @@ int nc_commands_main(int argc, char **argv)
 {
 	struct nc_invocation invocation = {0};
 	struct nc_error error = {0};
-	char **moved = command_first(argc, argv);
 	int ret;
 
-	if (!moved) {
-		ret = nc_error_sys(&error, NC_E_SYSTEM, -ENOMEM, "read the command line");
-	} else if (wants_help(argc, argv)) {
+	if (wants_help(argc, argv)) {
 		nc_help_print();
 		ret = NC_EXIT_YES;
 	} else {
-		ret = invoke(argc - 1, moved, &invocation, &error);
+		ret = invoke(argc - 1, command_first(argc, argv), &invocation, &error);
 	}
 	if (ret >= 0 && (fflush(stdout) || ferror(stdout)))
 		ret = nc_error_sys(&error, NC_E_SYSTEM, -errno, "write to standard output");
@@ -476,6 +468,5 @@ int nc_commands_main(int argc, char **argv)
 	}
 	nc_config_free(&invocation.config);
 	free(invocation.arguments);
-	free(moved);
 	return ret;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * conform.c - the matrix: builds its world, runs the cases, waits for late packets, decides
+ * conform.c - the matrix: chooses the cases, has them run, and draws conclusions
  *
- * Cases run one after the other; their outcomes are announced as they come. When all have run, the captures go on for as long as a client's kernel
- * would repeat itself, everything is counted again, and what changed is announced again: the last word is the later one.
+ * Cases run in worker processes, each with a world of its own (conform_worker.c); their outcomes are announced as they come. When a worker has no more
+ * cases, its captures go on for as long as a client's kernel would repeat itself, everything is counted again, and what changed is announced again: the
+ * last word is the later one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +16,8 @@
 #include "cleanup.h"
 #include "conform.h"
 #include "conform_run.h"
-#include "conform_transcript.h"
+#include "conform_worker.h"
 #include "loader.h"
-
-#define LATE_NS UINT64_C(3300000000) /* beyond the second retransmission of a SYN (RFC 6298: 1 s, then doubled) */
 
 static uint64_t now_ns(void)
 {
@@ -32,13 +31,9 @@ bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
 {
 	if (row->base && !nc_driver_switches(driver, row->base))
 		return false;
+	if (row->flags & NC_CASE_NEEDS & ~driver->offers)
+		return false;
 	return !(row->flags & (driver->proxied ? NC_CASE_DIRECT_ONLY : NC_CASE_PROXY_ONLY));
-}
-
-/* The guard's words for a guard, netcordon's for netcordon: whichever the driver knows. */
-static const char *switches_of(const struct nc_case *row, const struct nc_driver *driver)
-{
-	return nc_driver_switches(driver, row->switches) ? row->switches : nc_driver_switches(driver, row->guard) ? row->guard : NULL;
 }
 
 void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT])
@@ -58,67 +53,6 @@ void nc_conform_facts(const struct nc_result *results, size_t count, bool whole,
 	reached[NC_FACT_CONNECT_TIME_PUBLIC_ADDRESS] = reached[NC_FACT_DEFAULT_DENY] = true;
 	for (int i = 0; i < NC_FACT_COUNT; i++)
 		ret_facts[i] = whole && cases[i] && green[i] == cases[i] && reached[i] && refused[i];
-}
-
-static int run_case(struct nc_cast *cast, struct nc_result *result, struct nc_late late[NC_RUN_COUNT], struct nc_error *reterr)
-{
-	const struct nc_case *row = result->row;
-	bool reach = row->expectation == NC_EXPECT_REACHED;
-	const char *base = row->base ?: "", *switched = switches_of(row, cast->driver);
-	NC_FREE char *both = NULL;
-	int r = 0;
-
-	if (!reach && switched && asprintf(&both, "%s%s%s", base, *base ? " " : "", switched) < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "run a case");
-
-	result->transcript = json_object();
-	for (int kind = 0; !r && kind < NC_RUN_COUNT; kind++) {
-		json_t *transcript = json_object();
-
-		/* Without a way to switch the check off there is no third run of a refusal. */
-		if (kind == NC_RUN_MUTANT && !reach && !both) {
-			json_decref(transcript);
-			continue;
-		}
-		r = nc_conform_run(cast, row, (enum nc_run_kind)kind, kind == NC_RUN_MUTANT && !reach ? both : base, &result->runs[kind], &late[kind],
-				   transcript, reterr);
-		json_object_set_new(result->transcript, nc_run_word((enum nc_run_kind)kind), transcript);
-	}
-	return r;
-}
-
-static void decide(struct nc_cast *cast, struct nc_result *result)
-{
-	nc_outcome_of(result->row->expectation, result->runs, json_array_size(cast->driver->mutants) > 0, &result->verdict);
-}
-
-static void announce(struct nc_cast *cast, const struct nc_result *result, size_t done, size_t total)
-{
-	if (cast->options->progress)
-		cast->options->progress(cast->options->context, result->row, result->runs, &result->verdict, done, total);
-}
-
-/* Counts everything again, now that late packets have had their time. */
-static void look_again(struct nc_cast *cast, struct nc_conformance *conformance, const struct nc_late *late)
-{
-	for (size_t i = 0; i < conformance->count; i++) {
-		struct nc_result *result = &conformance->results[i];
-		enum nc_outcome before = result->verdict.outcome;
-
-		for (int kind = 0; kind < NC_RUN_COUNT; kind++) {
-			const struct nc_late *one = &late[i * NC_RUN_COUNT + (size_t)kind];
-			json_t *transcript = json_object_get(result->transcript, nc_run_word((enum nc_run_kind)kind));
-			struct nc_run *run = &result->runs[kind];
-
-			if (one->watched)
-				nc_observer_seen(cast->theatre.observer, one->since, &one->address, one->port, one->protocol, one->token, &run->seen);
-			json_object_set_new(transcript, "run", nc_run_json(run));
-			json_object_set_new(transcript, "result", json_string(nc_run_result_word(nc_run_result(run))));
-		}
-		decide(cast, result);
-		if (result->verdict.outcome != before)
-			announce(cast, result, i + 1, conformance->count);
-	}
 }
 
 /* Is `id` in a list divided by commas? */
@@ -177,51 +111,6 @@ static int choose_cases(const struct nc_conform_options *options, struct nc_conf
 	return 0;
 }
 
-static int build_theatre(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_theatre *theatre, char client[512],
-			 struct nc_error *reterr)
-{
-	static const enum nc_site watched[] = {NC_SITE_INTERNET, NC_SITE_PRIVATE, NC_SITE_PLANE};
-	int r = nc_world_new(&theatre->world, reterr);
-
-	theatre->client = options->client;
-	theatre->proxied = conformance->driver.proxied;
-	theatre->listeners_off = options->listeners_off;
-	if (!r && !options->client) {
-		r = nc_conform_client(client, reterr);
-		theatre->client = client;
-	}
-	if (!r)
-		r = nc_observer_new(&theatre->observer, reterr);
-	for (size_t i = 0; !r && i < sizeof(watched) / sizeof(*watched); i++)
-		r = nc_observer_capture(theatre->observer, nc_world_netns(theatre->world, watched[i]), NULL, reterr);
-	if (r < 0)
-		return r;
-	nc_world_link_address(theatre->world, NC_SITE_RESOLVER, 4, &theatre->resolver);
-	nc_address_text(&theatre->resolver, theatre->resolver_text);
-	return nc_observer_resolver(theatre->observer, nc_world_netns(theatre->world, NC_SITE_RESOLVER), &theatre->resolver, reterr);
-}
-
-static int run_all(struct nc_cast *cast, struct nc_conformance *conformance, struct nc_error *reterr)
-{
-	NC_FREE struct nc_late *late = calloc(conformance->count * NC_RUN_COUNT, sizeof(*late));
-	uint64_t last;
-	int r = late ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "run the cases");
-
-	for (size_t i = 0; !r && i < conformance->count; i++) {
-		r = run_case(cast, &conformance->results[i], late + i * NC_RUN_COUNT, reterr);
-		decide(cast, &conformance->results[i]);
-		if (!r)
-			announce(cast, &conformance->results[i], i + 1, conformance->count);
-	}
-	if (r < 0)
-		return r;
-	last = now_ns();
-	while (now_ns() - last < LATE_NS)
-		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-	look_again(cast, conformance, late);
-	return 0;
-}
-
 static bool has_case(const struct nc_conformance *conformance, const char *path)
 {
 	for (size_t i = 0; i < conformance->count; i++) {
@@ -262,29 +151,21 @@ static int find_blocked(struct nc_conformance *conformance, struct nc_error *ret
 int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr)
 {
 	struct nc_conformance conformance = {0};
-	struct nc_cast cast = {.options = options};
 	uint64_t began = now_ns();
-	char client[512];
 	int r = nc_driver_open(options->driver, options->provider, options->provider_revision, options->driver_options, options->driver_ms,
 			       &conformance.driver, reterr);
 
 	if (r < 0)
 		return r;
-	cast.driver = &conformance.driver;
 	r = choose_cases(options, &conformance, reterr);
 	if (!r)
 		r = nc_conform_adopt(reterr);
 	if (!r)
-		r = build_theatre(options, &conformance, &cast.theatre, client, reterr);
-	if (!r)
-		r = run_all(&cast, &conformance, reterr);
+		r = nc_conform_work(options, &conformance, reterr);
 	if (!r && conformance.whole)
 		r = find_blocked(&conformance, reterr);
 	nc_conform_finish_driver(&conformance.driver, options->driver_options);
 	nc_conform_reap();
-	nc_observer_free(cast.theatre.observer);
-	nc_world_free(cast.theatre.world);
-	free(cast.theatre.used);
 	if (r < 0) {
 		nc_conformance_free(&conformance);
 		return r;

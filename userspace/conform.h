@@ -25,6 +25,7 @@ struct nc_conform_options {
 	const json_t *driver_options;		  /* an object, handed to the driver as it is */
 	const char *client;			  /* the hostile client; NULL: beside this program */
 	const char *only_case;			  /* ids divided by commas; NULL: all */
+	int jobs;				  /* cases at a time; 0: as many as is usual */
 	int driver_ms;				  /* limit for each verb of the driver; 0: the usual ones */
 	const char *only_fact;
 	const char *scratch; /* a folder for the run */

@@ -31,6 +31,8 @@
 	X(UNLISTED, "unlisted", "the target is another public address")                                                                              \
 	X(NONE, "none", "mode none; the target is a public address")                                                                                 \
 	X(DNS, "dns", "the target is an unlisted public address on port 53")                                                                         \
+	X(SELF, "self", "the target listens inside the workload's own network namespace, on loopback")                                               \
+	X(SELF_LINK, "self_link", "the target listens inside the workload's own network namespace, on the address of its link")                      \
 	X(NAMED, "named", "a name is listed and resolves to the target; in the third run it is not listed")                                          \
 	X(NAME_BYTE, "name_byte", "a name is listed; the target's name differs from it in one byte")                                                 \
 	X(NAME_SUFFIX, "name_suffix", "a name is listed; the target's name ends in it without a label boundary")                                     \
@@ -49,7 +51,23 @@
 	X(PLANE_BY_WORKLOAD, "plane_by_workload", "the workload tries what only the plane lists")                                                    \
 	X(WORKLOAD_BY_PLANE, "workload_by_plane", "the plane tries what only the workload lists")                                                    \
 	X(CREDENTIAL, "credential", "a planted plane credential is searched for in every process that serves the workload")                          \
-	X(DIRECT_LISTED, "direct_listed", "the target is listed, and the workload ignores the proxy that it was given")
+	X(DIRECT_LISTED, "direct_listed", "the target is listed, and the workload ignores the proxy that it was given")                              \
+	X(SELF_LISTED, "self_listed", "a listed public address that stands on the workload's own loopback device")                                   \
+	X(UNSEALED, "unsealed", "the client stands in a cgroup that no policy was given to yet")                                                     \
+	X(CHILD, "child", "root outside moves the client into a child of its cgroup, before it dials an unlisted address")                           \
+	X(INHERITED, "inherited", "the provider is started with a socket left open that is connected to an unlisted address")                        \
+	X(HELPER, "helper", "a helper outside listens on a unix socket and dials an unlisted address for whoever asks")                              \
+	X(HANDED, "handed", "a helper outside hands out a socket of its own on a unix socket")                                                       \
+	X(HANDED_BY_PLANE, "handed_by_plane", "a process of the plane hands its own socket to the workload on a unix socket")                        \
+	X(LISTEN, "listen", "the client listens and somebody outside dials it")                                                                      \
+	X(REWRITTEN, "rewritten", "a rule of the host changes a listed destination into an unlisted one after the verdict")                          \
+	X(GROUP, "group", "the kernel is asked to join a multicast group, whose address is the payload")                                             \
+	X(ROUTED, "routed", "a datagram to a listed destination carries a header that leads it elsewhere first")                                     \
+	X(HELPERS_DEAD, "helpers_dead", "whatever serves the workload is killed before an unlisted address is tried")                                \
+	X(IMPOSTOR, "impostor", "whatever serves names is killed, and somebody else listens in its place")                                           \
+	X(TIGHTENED, "tightened", "a connection to a destination that an update of the policy takes from the list")                                  \
+	X(NAME_GONE, "name_gone", "an address that a name was granted, after an update took the name from the list")                                 \
+	X(EXPIRED, "expired", "an address that a name was granted, after the grant has expired")
 #define NC_ENUM_CONSTRUCTION(symbol, ...) NC_CONSTRUCTION_##symbol,
 enum nc_construction { NC_CONSTRUCTIONS(NC_ENUM_CONSTRUCTION) NC_CONSTRUCTION_COUNT };
 const char *nc_construction_word(enum nc_construction construction);
@@ -60,6 +78,13 @@ enum {
 	NC_CASE_PROXY_ONLY = 2,	 /* makes no sense for one that is not */
 	NC_CASE_ANY_PAYLOAD = 8, /* the client sends bytes of its own: whatever arrives there is its, since the address is this run's alone */
 	NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
+	NC_CASE_ON_WIRE = 16,	 /* nobody listens there and nothing answers: any packet to the address has arrived */
+	NC_CASE_LAUNCH = 32,	 /* the refusal is that of the launch: the driver says `switches` failed, and nothing is started */
+	/* What a driver must be able to do for the case (words of nc_driver_offers): */
+	NC_CASE_CGROUPS = 256, /* name the cgroups of its host */
+	NC_CASE_UPDATE = 512,  /* give a running instance another policy */
+	NC_CASE_LSM = 1024,    /* it has BPF security hooks that act */
+	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM,
 };
 
 struct nc_case {

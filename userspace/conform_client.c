@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cleanup.h"
+#include "conform_actor.h"
 #include "conform_stage.h"
 
 #define CURL_WORDS "\n{\"client\":\"curl\",\"exit\":%{exitcode},\"http\":%{http_code},\"proxy\":%{http_connect}}\n"
@@ -49,12 +50,24 @@ static json_t *with_credential(json_t *once)
 	return command;
 }
 
-static const char *placeholder(char letter, const struct nc_stage *stage, const struct nc_spot *to, char port[8])
+static const char *placeholder(const struct nc_theatre *theatre, char letter, const struct nc_stage *stage, const struct nc_spot *to, char port[8])
 {
-	const struct nc_spot *spot = letter == 't' || letter == 'p' ? to : &stage->twin;
+	const struct nc_spot *spot = letter == 't' || letter == 'p' ? to : letter == 'l' || letter == 'o' ? &stage->listed : &stage->twin;
 
-	snprintf(port, 8, "%u", spot->port);
-	return letter == 'p' || letter == 'q' ? port : spot->literal;
+	switch (letter) {
+	case 'd':
+		return stage->door;
+	case 'g':
+		return stage->go;
+	case 'i':
+		return nc_world_place_device(theatre->world, NC_SITE_WORKLOAD);
+	case 'v':
+		return stage->row->family == 4 ? "v4" : "v6";
+	case 'm': /* any address of its own */
+		return stage->row->family == 4 ? "0.0.0.0" : "::";
+	}
+	snprintf(port, 8, "%u", letter == 'f' ? NC_INHERITED_FD : spot->port);
+	return strchr("pqof", letter) ? port : spot->literal;
 }
 
 static json_t *attempt(const struct nc_theatre *theatre, const char *words, const struct nc_stage *stage, const struct nc_spot *to, const char *token,
@@ -69,7 +82,65 @@ static json_t *attempt(const struct nc_theatre *theatre, const char *words, cons
 	snprintf(payload, sizeof(payload), "%s\n", token);
 	command = json_pack("[s,s,s,s,s]", theatre->client, "-t", wait, "-p", payload);
 	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		json_array_append_new(command, json_string(*word == '%' && word[1] && !word[2] ? placeholder(word[1], stage, to, port) : word));
+		json_array_append_new(command,
+				      json_string(*word == '%' && word[1] && !word[2] ? placeholder(theatre, word[1], stage, to, port) : word));
+	return command;
+}
+
+/* The name is asked for and nobody is dialled; then the attempt, by address. */
+static json_t *resolved(const struct nc_spot *to, json_t *command)
+{
+	json_t *whole = json_pack("[s,s,s,s]", "sh", "-c", "getent ahosts \"$0\" >/dev/null; exec \"$@\"", to->host);
+
+	json_array_extend(whole, command);
+	json_decref(command);
+	return whole;
+}
+
+static void quote(const char *word, char **text, size_t *size)
+{
+	FILE *out = open_memstream(text, size);
+
+	fputc('\'', out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*word, out);
+	}
+	fputc('\'', out);
+	fclose(out);
+}
+
+static void write_words(FILE *script, const json_t *command)
+{
+	const json_t *word;
+	size_t i;
+
+	json_array_foreach(command, i, word)
+	{
+		NC_FREE char *quoted = NULL;
+		size_t size;
+
+		quote(json_string_value(word), &quoted, &size);
+		fprintf(script, "%s%s", i ? " " : "", quoted);
+	}
+}
+
+json_t *nc_client_both(json_t *first, json_t *second)
+{
+	NC_FREE char *text = NULL;
+	size_t size;
+	FILE *script = open_memstream(&text, &size);
+	json_t *command;
+
+	write_words(script, first);
+	fputs("; printf '%s\\n' '' '" NC_CLIENT_MARK_LINE "'; exec ", script);
+	write_words(script, second);
+	fclose(script);
+	json_decref(first);
+	json_decref(second);
+	command = json_pack("[s,s,s]", "sh", "-c", text);
 	return command;
 }
 
@@ -78,6 +149,8 @@ json_t *nc_client_command(const struct nc_theatre *theatre, const char *client, 
 {
 	if (!strncmp(client, "attempt ", 8))
 		return attempt(theatre, client + 8, stage, to, token, wait_ms);
+	if (!strncmp(client, "resolved attempt ", 17))
+		return resolved(to, attempt(theatre, client + 17, stage, to, token, wait_ms));
 	if (!strcmp(client, "follow"))
 		return curl(&stage->listed, token, wait_ms, true);
 	if (!strcmp(client, "curl-twice"))

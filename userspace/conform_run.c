@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +18,17 @@
 #include <time.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "conform_actor.h"
 #include "conform_run.h"
 #include "conform_warden.h"
 #include "json.h"
+#include "observe_parts.h"
 #include "plain.h"
 
-#define COMMAND_MS 9000
+#define COMMAND_MS 12000
+#define FINISH_TIMES 6 /* the limit of a teardown, for what was kept from all the cases */
 
-static void netns_path(const struct nc_theatre *theatre, enum nc_site site, char path[64])
+void nc_netns_path(const struct nc_theatre *theatre, enum nc_site site, char path[64])
 {
 	snprintf(path, 64, "/proc/%d/fd/%d", (int)getpid(), nc_world_netns(theatre->world, site));
 }
@@ -59,8 +63,8 @@ static json_t *request_of(struct nc_cast *cast, const struct nc_stage *stage, co
 {
 	char workload[64], edge[64];
 
-	netns_path(&cast->theatre, NC_SITE_WORKLOAD, workload);
-	netns_path(&cast->theatre, NC_SITE_EDGE, edge);
+	nc_netns_path(&cast->theatre, NC_SITE_WORKLOAD, workload);
+	nc_netns_path(&cast->theatre, NC_SITE_EDGE, edge);
 	return json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s} s:o s:s s:O s:{s:s} s:s}", "version", NC_DRIVER_VERSION, "instance", instance, "scratch",
 			 scratch, "options", cast->options->driver_options, "netns", "workload", workload, "edge", edge, "plane", edge, "link",
 			 links(&cast->theatre), "resolver", cast->theatre.resolver_text, "profile", stage->profile, "credentials", NC_CREDENTIAL_NAME,
@@ -89,7 +93,7 @@ static int plain_exec(struct nc_cast *cast, const struct nc_stage *stage, struct
 	NC_JSON json_t *answer = NULL;
 	int r;
 
-	netns_path(&cast->theatre, plane ? NC_SITE_EDGE : NC_SITE_WORKLOAD, netns);
+	nc_netns_path(&cast->theatre, plane ? NC_SITE_EDGE : NC_SITE_WORKLOAD, netns);
 	snprintf(credential, sizeof(credential), "%s=%s", NC_CREDENTIAL_NAME, stage->credential);
 	r = nc_plain_exec(&plain, stage->command, COMMAND_MS, &answer, reterr);
 	if (r < 0)
@@ -111,7 +115,7 @@ static bool twin_was_reached(struct nc_cast *cast, const struct nc_stage *stage,
 {
 	struct nc_seen seen;
 
-	nc_observer_seen(cast->theatre.observer, stage->since, &stage->twin.address, stage->twin.port, IPPROTO_TCP, stage->twin_token, &seen);
+	nc_observer_seen(cast->theatre.observer, stage->begun, &stage->twin.address, stage->twin.port, IPPROTO_TCP, stage->twin_token, &seen);
 	return seen.tokens && strstr(output, stage->twin.answer);
 }
 
@@ -131,38 +135,149 @@ static int search(const struct nc_stage *stage, struct nc_run *run, struct nc_er
 	return 0;
 }
 
-static int attempt(struct nc_cast *cast, const struct nc_stage *stage, json_t *request, struct nc_run *run, json_t *transcript,
-		   struct nc_error *reterr)
+/* The case is about a launch that must not go on: the driver says that it did not, and names the check that stopped it. */
+static int launch_was_refused(const struct nc_stage *stage, int status, struct nc_run *run, json_t *transcript, struct nc_error *reterr)
 {
-	struct nc_driver_output output = {0};
-	int r;
-
-	if (stage->has_twin) {
-		run->twin_wanted = true;
-		r = driver_exec(cast, stage, request, stage->twin_command, &output, reterr);
-		if (r < 0)
-			return r;
-		run->twin_reached = twin_was_reached(cast, stage, output.text);
-		json_object_set_new(transcript, "twin_output", json_string(output.text));
-		free(output.text);
-	}
-	if (stage->row->construction == NC_CONSTRUCTION_CREDENTIAL)
-		return search(stage, run, reterr);
-	output.text = NULL;
-	r = driver_exec(cast, stage, request, stage->command, &output, reterr);
-	if (r < 0)
-		return r;
-	nc_client_read(output.text, stage->target.answer, run);
-	json_object_set_new(transcript, "output", json_string(output.text));
-	free(output.text);
+	if (!(stage->row->flags & NC_CASE_LAUNCH) || reterr->code != NC_E_DRIVER_REFUSED || !strstr(reterr->detail, stage->row->variant))
+		return status;
+	run->twin_wanted = false;
+	run->reported = true;
+	snprintf(run->how, sizeof(run->how), "launch %.40s", stage->row->variant);
+	json_object_set_new(
+		transcript, "output",
+		json_sprintf("{\"verb\":\"launch\",\"call\":\"launch\",\"errno\":\"%s\",\"outcome\":\"refused\"}\n", stage->row->variant));
+	*reterr = (struct nc_error){0};
 	return 0;
 }
 
-static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const char *off, struct nc_run *run, json_t *transcript,
-		       struct nc_error *reterr)
+/* The command of the attempt, with the twin's before it where one is wanted: in the same instance, by the same process. */
+static json_t *whole_command(const struct nc_stage *stage)
+{
+	if (!stage->twin_command)
+		return json_incref(stage->command);
+	return nc_client_both(json_incref(stage->twin_command), json_incref(stage->command));
+}
+
+/* Takes the twin's part from what the command wrote; the rest is the attempt's. */
+static const char *read_twin(struct nc_cast *cast, const struct nc_stage *stage, char *text, struct nc_run *run, json_t *transcript)
+{
+	char *mark = strstr(text, NC_CLIENT_MARK);
+
+	if (!stage->twin_command)
+		return text;
+	if (mark)
+		*mark = '\0';
+	run->twin_reached = twin_was_reached(cast, stage, text);
+	json_object_set_new(transcript, "twin_output", json_string(text));
+	return mark ? mark + strlen(NC_CLIENT_MARK) : "";
+}
+
+/* In a cgroup that has no policy yet nobody can start anything but the host; the twin is reached in an instance that has one. */
+static int exec_unsealed(struct nc_cast *cast, const struct nc_stage *stage, const struct nc_driver_prepared *prepared,
+			 struct nc_driver_output *output, struct nc_error *reterr)
+{
+	char netns[64], procs[560];
+	const struct nc_plain plain = {.netns = netns, .resolver = cast->theatre.resolver_text, .cgroup_procs = procs};
+	NC_JSON json_t *answer = NULL;
+	int r;
+
+	nc_netns_path(&cast->theatre, NC_SITE_WORKLOAD, netns);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", prepared->unsealed);
+	r = nc_plain_exec(&plain, stage->command, COMMAND_MS, &answer, reterr);
+	if (r < 0)
+		return r;
+	output->text = strdup(json_string_value(json_object_get(answer, "output")));
+	return output->text ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "keep the command's output");
+}
+
+/* A socket of this process, connected to the target from the workload's namespace, at a number that the client knows, while a command is started. */
+static int leave_open(const struct nc_cast *cast, const struct nc_stage *stage, struct nc_error *reterr)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_storage at;
+	socklen_t length = nc_observer_to_sockaddr(&stage->target.address, stage->target.port, &at);
+	NC_CLOSE int fd = -1;
+	int r;
+
+	if (stage->row->construction != NC_CONSTRUCTION_INHERITED)
+		return 0;
+	r = nc_world_enter(cast->theatre.world, NC_SITE_WORKLOAD, &back, reterr);
+	if (r < 0)
+		return r;
+	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (void *)&at, length) < 0 || dup3(fd, NC_INHERITED_FD, 0) < 0)
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "leave a socket open");
+	return 0;
+}
+
+static void close_open(const struct nc_stage *stage)
+{
+	if (stage->row->construction == NC_CONSTRUCTION_INHERITED)
+		close(NC_INHERITED_FD);
+}
+
+static int exec_with_actor(struct nc_cast *cast, struct nc_stage *stage, json_t *request, const struct nc_driver_prepared *prepared,
+			   const json_t *command, struct nc_driver_output *output, struct nc_error *reterr)
+{
+	struct nc_actor *actor = NULL;
+	int r = nc_actor_begin(cast, stage, request, prepared, &actor, reterr);
+
+	if (!r)
+		r = leave_open(cast, stage, reterr);
+	if (!r && !request)
+		r = plain_exec(cast, stage, output, reterr);
+	else if (!r)
+		r = driver_exec(cast, stage, request, command, output, reterr);
+	close_open(stage);
+	nc_actor_end(actor);
+	if (!r && stage->failure.code != NC_E_NONE) {
+		*reterr = stage->failure;
+		free(output->text);
+		output->text = NULL;
+		r = stage->failure.status;
+	}
+	return r;
+}
+
+static int attempt(struct nc_cast *cast, struct nc_stage *stage, json_t *request, const struct nc_driver_prepared *prepared, struct nc_run *run,
+		   json_t *transcript, struct nc_error *reterr)
+{
+	NC_JSON json_t *command = whole_command(stage);
+	struct nc_driver_output output = {0}, twin = {0};
+	const char *text;
+	int r = 0;
+
+	run->twin_wanted = stage->twin_command;
+	if (stage->row->construction == NC_CONSTRUCTION_UNSEALED && stage->twin_command)
+		r = driver_exec(cast, stage, request, stage->twin_command, &twin, reterr);
+	if (!r && twin.text)
+		read_twin(cast, stage, twin.text, run, transcript);
+	free(twin.text);
+	if (!r && stage->row->construction == NC_CONSTRUCTION_UNSEALED)
+		r = exec_unsealed(cast, stage, prepared, &output, reterr);
+	else if (!r)
+		r = exec_with_actor(cast, stage, request, prepared, command, &output, reterr);
+	if (r < 0)
+		return launch_was_refused(stage, r, run, transcript, reterr);
+	text = stage->row->construction == NC_CONSTRUCTION_UNSEALED ? output.text : read_twin(cast, stage, output.text, run, transcript);
+	/* What was never open cannot have been closed. */
+	if (stage->row->construction == NC_CONSTRUCTION_TIGHTENED && run->twin_wanted)
+		run->twin_reached &= stage->permitted;
+	if (stage->row->construction == NC_CONSTRUCTION_CREDENTIAL) {
+		r = search(stage, run, reterr);
+	} else {
+		nc_client_read(text, stage->target.answer, run);
+		json_object_set_new(transcript, "output", json_string(text));
+	}
+	free(output.text);
+	return r;
+}
+
+static int with_driver(struct nc_cast *cast, struct nc_stage *stage, const char *off, struct nc_run *run, json_t *transcript, struct nc_error *reterr)
 {
 	char scratch[NC_SCRATCH_MAX + 16], pending[NC_SCRATCH_MAX + 24], instance[NC_TOKEN_SIZE];
-	NC_JSON json_t *request = NULL, *state = NULL, *ignored = NULL;
+	NC_JSON json_t *request = NULL, *ignored = NULL;
+	struct nc_driver_prepared prepared = {0};
 	struct nc_error teardown_error = {0};
 	int r;
 
@@ -176,12 +291,12 @@ static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const
 	if (!strcmp(stage->authority, "plane") && !cast->driver->plane)
 		r = nc_error_set(reterr, NC_E_AUTHORITY_DIMENSION_ABSENT, -EOPNOTSUPP, "the provider knows one authority only");
 	else
-		r = nc_driver_prepare(cast->driver, request, &state, reterr);
+		r = nc_driver_prepare(cast->driver, request, &prepared, reterr);
 	if (!r) {
-		json_object_set(request, "state", state);
+		json_object_set_new(request, "state", prepared.state);
 		/* Should the matrix be killed now, its warden finds here what to tear down. */
 		json_dump_file(request, pending, JSON_COMPACT);
-		r = attempt(cast, stage, request, run, transcript, reterr);
+		r = attempt(cast, stage, request, &prepared, run, transcript, reterr);
 		json_object_del(request, "command");
 		if (nc_driver_ask(cast->driver, "teardown", request, cast->driver->teardown_ms, &ignored, &teardown_error) < 0 && !r) {
 			*reterr = teardown_error;
@@ -194,7 +309,7 @@ static int with_driver(struct nc_cast *cast, const struct nc_stage *stage, const
 	return r;
 }
 
-static int control(struct nc_cast *cast, const struct nc_stage *stage, struct nc_run *run, json_t *transcript, struct nc_error *reterr)
+static int control(struct nc_cast *cast, struct nc_stage *stage, struct nc_run *run, json_t *transcript, struct nc_error *reterr)
 {
 	struct nc_driver_output output = {0};
 	pid_t planted;
@@ -215,7 +330,7 @@ static int control(struct nc_cast *cast, const struct nc_stage *stage, struct nc
 		waitpid(planted, NULL, 0);
 		return r;
 	}
-	r = plain_exec(cast, stage, &output, reterr);
+	r = exec_with_actor(cast, stage, NULL, NULL, NULL, &output, reterr);
 	if (r < 0)
 		return r;
 	nc_client_read(output.text, stage->target.answer, run);
@@ -253,19 +368,25 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 	else
 		r = with_driver(cast, &stage, off, &run, transcript, &failure);
 	keep_failure(r, &failure, &run);
+	/* An echo request has no port, and what is only seen on the wire may be of any protocol. */
+	if (stage.target.protocol == IPPROTO_ICMP || stage.target.protocol == IPPROTO_ICMPV6 || row->flags & NC_CASE_ON_WIRE)
+		stage.target.port = 0;
 	*ret_late = (struct nc_late){.address = stage.target.address,
 				     .port = stage.target.port,
 				     .protocol = stage.target.protocol,
 				     .since = stage.since,
 				     .watched = run.made && row->construction != NC_CONSTRUCTION_CREDENTIAL};
-	if (!(row->flags & NC_CASE_ANY_PAYLOAD))
+	if (!(row->flags & (NC_CASE_ANY_PAYLOAD | NC_CASE_ON_WIRE)))
 		memcpy(ret_late->token, stage.token, sizeof(stage.token));
 	if (ret_late->watched)
 		nc_observer_seen(cast->theatre.observer, stage.since, &stage.target.address, stage.target.port, stage.target.protocol,
 				 ret_late->token, &run.seen);
+	/* Loopback is every run's: what comes later is somebody else's. */
+	if (row->construction == NC_CONSTRUCTION_SELF || row->construction == NC_CONSTRUCTION_IMPOSTOR)
+		ret_late->watched = false;
 	run.lost = nc_observer_lost(cast->theatre.observer) - lost;
 	write_down(&stage, &run, off, transcript);
-	nc_stage_strike(&cast->theatre, &stage);
+	nc_stage_strike(&stage);
 	*ret_run = run;
 	return 0;
 }
@@ -276,7 +397,7 @@ void nc_conform_finish_driver(const struct nc_driver *driver, const json_t *opti
 	NC_JSON json_t *answer = NULL;
 	struct nc_error ignored = {0};
 
-	nc_driver_ask(driver, "teardown", request, driver->teardown_ms, &answer, &ignored);
+	nc_driver_ask(driver, "teardown", request, FINISH_TIMES * driver->teardown_ms, &answer, &ignored);
 }
 
 int nc_conform_adopt(struct nc_error *reterr)

@@ -34,6 +34,13 @@ void nc_conform_finish_driver(const struct nc_driver *driver, const json_t *opti
 int nc_conform_adopt(struct nc_error *reterr);
 void nc_conform_reap(void);
 
+/* conform_search.c: the process among this one's descendants that has `word` among its arguments, 0 when there is none; the cgroup (of version 2) that a
+ * process stands in, as a path; and moving it to another. Negative errno. */
+pid_t nc_conform_find(const char *word);
+int nc_conform_cgroup_of(pid_t pid, char ret_path[512]);
+int nc_conform_move(pid_t pid, const char *cgroup);
+/* Kills the descendants that hold the socket with this inode; how many there were. */
+int nc_conform_kill_holders(unsigned long inode);
 /* conform_search.c: is `secret` in the environment, arguments, descriptors or memory of a process that the driver left running for the workload? */
 int nc_conform_search(const char *secret, bool *ret_found, char *ret_where, size_t size, struct nc_error *reterr);
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "cleanup.h"
 #include "conform_run.h"
+#include "loader.h"
 
 #define DESCENDANTS_MAX 256
 #define CHUNK (1u << 20)
@@ -167,6 +168,97 @@ int nc_conform_search(const char *secret, bool *ret_found, char *ret_where, size
 		}
 	}
 	return 0;
+}
+
+pid_t nc_conform_find(const char *word)
+{
+	pid_t pids[DESCENDANTS_MAX];
+	size_t count = find_descendants(pids);
+	char path[64], first[256];
+
+	/* The client itself, and not those who carry its command line to it: its arguments begin with its own path. */
+	for (size_t i = 0; i < count; i++) {
+		NC_FREE char *client = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pids[i]);
+		if (!in_process_file(pids[i], "cmdline", word))
+			continue;
+		NC_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t got = fd < 0 ? 0 : read(fd, first, sizeof(first) - 1);
+
+		first[got > 0 ? got : 0] = '\0';
+		if (strlen(first) > 7 && !strcmp(first + strlen(first) - 7, "attempt"))
+			return pids[i];
+	}
+	return 0;
+}
+
+static bool holds(pid_t pid, const char *link)
+{
+	char folder[64], path[384], target[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *list;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	list = opendir(folder);
+	while (list && !found && (entry = readdir(list))) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		length = readlink(path, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
+		found = !strcmp(target, link);
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+int nc_conform_kill_holders(unsigned long inode)
+{
+	pid_t pids[DESCENDANTS_MAX];
+	size_t count = find_descendants(pids);
+	char link[40];
+	int killed = 0;
+
+	snprintf(link, sizeof(link), "socket:[%lu]", inode);
+	for (size_t i = 0; i < count; i++) {
+		if (!holds(pids[i], link))
+			continue;
+		kill(pids[i], SIGKILL);
+		killed++;
+	}
+	return killed;
+}
+
+int nc_conform_cgroup_of(pid_t pid, char ret_path[512])
+{
+	char path[64], line[512], mount[NC_PATH_MAX];
+	NC_FCLOSE FILE *file = NULL;
+	struct nc_error ignored = {0};
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "0::", 3) || nc_cgroup_mount(mount, &ignored) < 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(ret_path, 512, "%.255s%.255s", mount, line + 3);
+		return 0;
+	}
+	return -ESRCH;
+}
+
+int nc_conform_move(pid_t pid, const char *cgroup)
+{
+	char path[560], text[16];
+	int length = snprintf(text, sizeof(text), "%d", (int)pid);
+	NC_CLOSE int fd = -1;
+
+	snprintf(path, sizeof(path), "%.520s/cgroup.procs", cgroup);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, text, (size_t)length) != length ? -errno : 0;
 }
 
 void nc_conform_reap(void)

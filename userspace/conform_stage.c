@@ -11,9 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cleanup.h"
 #include "conform_stage.h"
+#include "driver.h"
+#include "plain.h"
 
-#define CONTROL_WAIT_MS 1500
+#define CONTROL_WAIT_MS 4000  /* an answer comes at once, unless the machine is busy */
 #define ENFORCED_WAIT_MS 3300 /* a SYN is sent at 0, 1 and 3 s: several retransmissions pass, or do not, while the captures look */
 
 static int place(struct nc_theatre *theatre, struct nc_spot *spot, struct nc_error *reterr)
@@ -138,6 +144,72 @@ static int look_alike_target(struct nc_theatre *theatre, struct nc_stage *stage,
 	return r < 0 ? r : say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
 }
 
+/* The port is random, the address is not: the namespace is this run's alone. */
+static void inside_target(struct nc_theatre *theatre, struct nc_stage *stage)
+{
+	static const union nc_address loopback4 = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}, loopback6 = {.bytes = {[15] = 1}};
+
+	stage->target.site = NC_SITE_WORKLOAD;
+	stage->target.protocol = stage->row->protocol;
+	stage->target.port = nc_pick_port();
+	stage->target.address = stage->row->family == 4 ? loopback4 : loopback6;
+	if (stage->row->construction == NC_CONSTRUCTION_SELF_LINK)
+		nc_world_link_address(theatre->world, NC_SITE_WORKLOAD, stage->row->family, &stage->target.address);
+	nc_address_text(&stage->target.address, stage->target.literal);
+	snprintf(stage->target.host, sizeof(stage->target.host), "%s", stage->target.literal);
+	nc_pick_token(stage->target.answer);
+}
+
+/* A group beyond the link that nobody else has (RFC 2365: 239.0.0.0/8; RFC 4291: a transient group of the organisation's scope). */
+static void group_target(struct nc_stage *stage)
+{
+	union nc_address *group = &stage->target.address;
+
+	if (getrandom(group->bytes, sizeof(group->bytes), 0) != (ssize_t)sizeof(group->bytes))
+		abort();
+	if (stage->row->family == 4)
+		memcpy(group->bytes, (unsigned char[13]){[10] = 0xff, [11] = 0xff, [12] = 239}, 13);
+	else
+		memcpy(group->bytes, (unsigned char[2]){0xff, 0x18}, 2);
+	stage->target.site = NC_SITE_CORE;
+	nc_address_text(group, stage->target.literal);
+	snprintf(stage->target.host, sizeof(stage->target.host), "%s", stage->target.literal);
+	nc_pick_token(stage->target.answer);
+}
+
+/* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */
+static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	int r = 0;
+
+	switch (stage->row->construction) {
+	case NC_CONSTRUCTION_GROUP:
+		group_target(stage);
+		return 0;
+	case NC_CONSTRUCTION_REWRITTEN:
+	case NC_CONSTRUCTION_ROUTED:
+		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		return r < 0 ? r : new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_SELF_LISTED:
+		return new_spot(theatre, stage->row, NC_SITE_WORKLOAD, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_HANDED_BY_PLANE:
+		return new_spot(theatre, stage->row, NC_SITE_PLANE, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_IMPOSTOR:
+	case NC_CONSTRUCTION_HELPERS_DEAD:
+		/* A listed name, for without one there is nothing that serves names. */
+		nc_pick_name(stage->listed.host, sizeof(stage->listed.host));
+		stage->target.port = stage->row->construction == NC_CONSTRUCTION_IMPOSTOR ? 53 : 0;
+		return new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_NAME_GONE:
+	case NC_CONSTRUCTION_EXPIRED:
+		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+		nc_pick_name(stage->target.host, sizeof(stage->target.host));
+		return r < 0 ? r : say(theatre, stage->target.host, &stage->target.address, NULL, 1, reterr);
+	default:
+		return new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	}
+}
+
 static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
 	const struct nc_case *row = stage->row;
@@ -175,6 +247,10 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 		if (row->construction != NC_CONSTRUCTION_REDIRECT_PRIVATE)
 			return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
 		return new_spot(theatre, row, NC_SITE_PRIVATE, row->family == 4 ? "private10" : "uniquelocal", &stage->target, reterr);
+	case NC_CONSTRUCTION_SELF:
+	case NC_CONSTRUCTION_SELF_LINK:
+		inside_target(theatre, stage);
+		return 0;
 	case NC_CONSTRUCTION_DNS:
 		stage->target.port = 53;
 		return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
@@ -186,7 +262,7 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 	case NC_CONSTRUCTION_CREDENTIAL:
 		return new_spot(theatre, row, NC_SITE_PLANE, NULL, &stage->target, reterr);
 	default:
-		return new_spot(theatre, row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+		return acted_target(theatre, stage, reterr);
 	}
 }
 
@@ -194,7 +270,8 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 
 static void list(json_t *destinations, const struct nc_spot *spot)
 {
-	json_t *row = json_pack("{s:s s:i s:s}", "host", spot->host, "port", spot->port, "protocol", spot->protocol == IPPROTO_UDP ? "udp" : "tcp");
+	json_t *row =
+		json_pack("{s:s s:i s:s}", "host", spot->host, "port", spot->port ?: 443, "protocol", spot->protocol == IPPROTO_UDP ? "udp" : "tcp");
 
 	if (strcmp(spot->host, spot->literal))
 		json_object_set_new(row, "wire", json_string("any")); /* the listeners speak neither TLS nor always HTTP */
@@ -226,7 +303,14 @@ static void list_network(const struct nc_stage *stage, json_t *destinations)
 	case NC_CONSTRUCTION_ANSWER_SECOND:
 	case NC_CONSTRUCTION_DIRECT_LISTED:
 	case NC_CONSTRUCTION_WORKLOAD_BY_PLANE:
+	case NC_CONSTRUCTION_SELF_LISTED:
+	case NC_CONSTRUCTION_EXPIRED:
 		list(destinations, &stage->target);
+		return;
+	case NC_CONSTRUCTION_TIGHTENED:
+	case NC_CONSTRUCTION_NAME_GONE:
+		if (!stage->updated)
+			list(destinations, &stage->target);
 		return;
 	default:
 		if (*stage->listed.host)
@@ -246,7 +330,7 @@ static json_t *make_profile(const struct nc_stage *stage)
 
 	list_network(stage, destinations);
 	if (construction == NC_CONSTRUCTION_PLANE_BY_WORKLOAD || construction == NC_CONSTRUCTION_CREDENTIAL ||
-	    (construction == NC_CONSTRUCTION_PLANE_LISTED && stage->kind != NC_RUN_MUTANT))
+	    construction == NC_CONSTRUCTION_HANDED_BY_PLANE || (construction == NC_CONSTRUCTION_PLANE_LISTED && stage->kind != NC_RUN_MUTANT))
 		list(plane, &stage->target);
 	if (stage->has_twin && !by_plane(stage->row) && strcmp(mode, "unrestricted"))
 		list(destinations, &stage->twin);
@@ -261,14 +345,25 @@ static json_t *make_profile(const struct nc_stage *stage)
 	return profile;
 }
 
+json_t *nc_stage_profile_without_target(const struct nc_stage *stage)
+{
+	struct nc_stage later = *stage;
+
+	later.updated = true;
+	return make_profile(&later);
+}
+
 /* ---- listeners ---------------------------------------------------------------------------------------------------------------------------- */
 
 static int listen_at(struct nc_theatre *theatre, const struct nc_stage *stage, const struct nc_spot *spot, struct nc_error *reterr)
 {
 	struct nc_listener listener = {.address = spot->address, .port = spot->port, .protocol = spot->protocol};
 	bool target = spot == &stage->target;
+	int r;
 
-	if (!spot->port || (target && theatre->listeners_off))
+	/* The kernel answers an echo request; the peer that dials uses the target's address itself. */
+	if (!spot->port || (target && theatre->listeners_off) || spot->protocol == IPPROTO_ICMP || spot->protocol == IPPROTO_ICMPV6 ||
+	    (target && (stage->row->construction == NC_CONSTRUCTION_LISTEN || stage->row->flags & NC_CASE_ON_WIRE)))
 		return 0;
 	memcpy(listener.answer, spot->answer, sizeof(listener.answer));
 	if (target && stage->row->construction == NC_CONSTRUCTION_PLANE_LISTED)
@@ -280,19 +375,54 @@ static int listen_at(struct nc_theatre *theatre, const struct nc_stage *stage, c
 		snprintf(listener.location, sizeof(listener.location), "http://%s%s%s:%u/%s", bracket ? "[" : "", stage->target.host,
 			 bracket ? "]" : "", stage->target.port, stage->token);
 	}
-	return nc_observer_listen(theatre->observer, nc_world_netns(theatre->world, spot->site), &listener, reterr);
+	r = nc_observer_listen(theatre->observer, nc_world_netns(theatre->world, spot->site), &listener, reterr);
+	/* Then the client will say that the path is impossible. */
+	return r == -EPROTONOSUPPORT || r == -ESOCKTNOSUPPORT ? 0 : r;
 }
 
 static int set_commands(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
-	int wait_ms = stage->kind == NC_RUN_ENFORCED ? ENFORCED_WAIT_MS : CONTROL_WAIT_MS;
+	/* An update takes its time, and the flow must still be there when it is done. */
+	int wait_ms = stage->kind == NC_RUN_ENFORCED || stage->row->construction == NC_CONSTRUCTION_TIGHTENED ? ENFORCED_WAIT_MS : CONTROL_WAIT_MS;
+	/* What is reached shows by itself that the network works. */
+	bool twin =
+		stage->has_twin && (stage->kind == NC_RUN_ENFORCED || (stage->kind == NC_RUN_MUTANT && stage->row->expectation == NC_EXPECT_REACHED));
 
 	stage->command = nc_client_command(theatre, stage->row->client, stage, &stage->target, stage->token, wait_ms);
-	stage->twin_command = stage->has_twin && stage->kind != NC_RUN_CONTROL
-				      ? nc_client_command(theatre, "curl", stage, &stage->twin, stage->twin_token, CONTROL_WAIT_MS)
-				      : NULL;
+	stage->twin_command = twin ? nc_client_command(theatre, "curl", stage, &stage->twin, stage->twin_token, CONTROL_WAIT_MS) : NULL;
 	stage->profile = make_profile(stage);
 	return stage->command && stage->profile ? 0 : nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "set up the run");
+}
+
+static int make_folder(const struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	snprintf(stage->folder, sizeof(stage->folder), "%.60s/meet-XXXXXX", theatre->scratch);
+	if (!mkdtemp(stage->folder) || chmod(stage->folder, 0777) < 0)
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "make a folder for the run");
+	snprintf(stage->door, sizeof(stage->door), "%s/door", stage->folder);
+	snprintf(stage->go, sizeof(stage->go), "%s/go", stage->folder);
+	return 0;
+}
+
+/* A rule of the host's in the workload's own namespace, as a service proxy makes them. */
+static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stage, struct nc_error *reterr)
+{
+	const struct nc_spot *from = &stage->listed, *to = &stage->target;
+	bool v4 = stage->row->family == 4;
+	char rules[512], netns[64], *argv[] = {"nft", "-f", "-", NULL};
+	struct nc_plain inside = {.netns = netns, .privileged = true};
+	NC_FREE char *output = NULL;
+	size_t length;
+	int status = 0, r;
+
+	snprintf(rules, sizeof(rules),
+		 "table inet rewrite {\n chain output {\n type nat hook output priority -100; policy accept;\n %s daddr %s %s dport %u dnat %s to "
+		 "%s%s%s:%u\n }\n}\n",
+		 v4 ? "ip" : "ip6", from->literal, from->protocol == IPPROTO_UDP ? "udp" : "tcp", from->port, v4 ? "ip" : "ip6", v4 ? "" : "[",
+		 to->literal, v4 ? "" : "]", to->port);
+	nc_netns_path(theatre, NC_SITE_WORKLOAD, netns);
+	r = nc_spawn_bounded(argv, rules, strlen(rules), 5000, &status, &output, &length, nc_plain_enter, &inside);
+	return r < 0 || status ? nc_error_set(reterr, NC_E_WORLD_FAILED, -EIO, "nft cannot make a rule that rewrites a destination") : 0;
 }
 
 static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
@@ -301,8 +431,12 @@ static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_
 	int r = nc_world_renew_workload(theatre->world, reterr);
 
 	twin_row.protocol = IPPROTO_TCP;
+	/* Now that the last run's namespace is gone: a listener that closes before would have the kernel answer from there. */
+	nc_observer_quiet(theatre->observer);
 	if (!r)
 		r = set_spots(theatre, stage, reterr);
+	if (!r)
+		r = make_folder(theatre, stage, reterr);
 	if (!r && stage->has_twin)
 		r = new_spot(theatre, &twin_row, by_plane(stage->row) ? NC_SITE_PLANE : NC_SITE_INTERNET, NULL, &stage->twin, reterr);
 	if (!r)
@@ -311,6 +445,8 @@ static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_
 		r = listen_at(theatre, stage, &stage->listed, reterr);
 	if (!r)
 		r = listen_at(theatre, stage, &stage->twin, reterr);
+	if (!r && stage->row->construction == NC_CONSTRUCTION_REWRITTEN)
+		r = rewrite(theatre, stage, reterr);
 	return r < 0 ? r : set_commands(theatre, stage, reterr);
 }
 
@@ -318,7 +454,8 @@ int nc_stage_set(struct nc_theatre *theatre, const struct nc_case *row, enum nc_
 {
 	/* In place: listeners borrow the credential. */
 	*ret_stage = (struct nc_stage){
-		.row = row, .kind = kind, .authority = by_plane(row) ? "plane" : "workload", .since = nc_observer_count(theatre->observer)};
+		.row = row, .kind = kind, .authority = by_plane(row) ? "plane" : "workload", .begun = nc_observer_count(theatre->observer)};
+	ret_stage->since = ret_stage->begun;
 	ret_stage->has_twin = row->construction != NC_CONSTRUCTION_NONE;
 	nc_pick_token(ret_stage->token);
 	nc_pick_token(ret_stage->twin_token);
@@ -326,9 +463,13 @@ int nc_stage_set(struct nc_theatre *theatre, const struct nc_case *row, enum nc_
 	return set_up(theatre, ret_stage, reterr);
 }
 
-void nc_stage_strike(struct nc_theatre *theatre, struct nc_stage *stage)
+void nc_stage_strike(struct nc_stage *stage)
 {
-	nc_observer_quiet(theatre->observer);
+	if (*stage->folder) {
+		unlink(stage->door);
+		unlink(stage->go);
+		rmdir(stage->folder);
+	}
 	json_decref(stage->profile);
 	json_decref(stage->command);
 	json_decref(stage->twin_command);

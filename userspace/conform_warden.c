@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "conform_run.h"
 #include "conform_warden.h"
+#include "conform_worker.h"
 #include "profile.h"
 
 #define TEARDOWN_MS 20000
@@ -30,15 +31,18 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static void tear_down_pending(const char *driver, const json_t *driver_options, const char *scratch)
 {
 	const struct nc_driver known = {.path = driver, .teardown_ms = TEARDOWN_MS};
-	char path[NC_SCRATCH_MAX + sizeof(NC_PENDING_TEARDOWN) + 1], *argv[] = {(char *)driver, "teardown", NULL};
-	NC_FREE char *request = NULL, *answer = NULL;
+	char path[NC_SCRATCH_MAX + sizeof(NC_PENDING_TEARDOWN) + 8], *argv[] = {(char *)driver, "teardown", NULL};
 	struct nc_error ignored = {0};
 	size_t length, answer_length;
 	int status;
 
-	snprintf(path, sizeof(path), "%s/%s", scratch, NC_PENDING_TEARDOWN);
-	if (!nc_profile_read(path, &request, &length, &ignored))
-		nc_spawn_bounded(argv, request, length, TEARDOWN_MS, &status, &answer, &answer_length, NULL, NULL);
+	for (int i = 0; i < NC_JOBS_MAX; i++) {
+		NC_FREE char *request = NULL, *answer = NULL;
+
+		snprintf(path, sizeof(path), NC_WORKER_SCRATCH "/%s", scratch, i, NC_PENDING_TEARDOWN);
+		if (!nc_profile_read(path, &request, &length, &ignored))
+			nc_spawn_bounded(argv, request, length, TEARDOWN_MS, &status, &answer, &answer_length, NULL, NULL);
+	}
 	nc_conform_finish_driver(&known, driver_options);
 }
 

@@ -155,6 +155,32 @@ static bool answers_question(const ldns_pkt *packet, uint16_t id, const struct n
 	       name_from_rdf(ldns_rr_owner(rr), &asked) == 0 && nc_dns_name_compare(&asked, name) == 0;
 }
 
+/* One record from *at on, of a message that ends at `end`; *at moves behind it. */
+static bool reads(const uint8_t *bytes, size_t end, size_t *at, ldns_pkt_section section)
+{
+	ldns_rr *rr = NULL;
+	bool good = ldns_wire2rr(&rr, bytes, end, at, section) == LDNS_STATUS_OK;
+
+	ldns_rr_free(rr);
+	return good;
+}
+
+/* A pointer leads to a prior occurrence of a name (RFC 1035 4.1.4), so each record of an answer can be read without what follows it: one that cannot points
+ * forward. The library follows such pointers; no honest server makes them. */
+static bool points_back(const ldns_pkt *packet, const uint8_t *bytes, size_t size)
+{
+	size_t at = LDNS_HEADER_SIZE, again;
+
+	if (!reads(bytes, size, &at, LDNS_SECTION_QUESTION))
+		return false;
+	for (uint16_t i = 0; i < ldns_pkt_ancount(packet); i++) {
+		again = at;
+		if (!reads(bytes, size, &at, LDNS_SECTION_ANSWER) || !reads(bytes, at, &again, LDNS_SECTION_ANSWER))
+			return false;
+	}
+	return true;
+}
+
 static bool rr_is(const ldns_rr *rr, const struct nc_dns_name *owner, ldns_rr_type type)
 {
 	struct nc_dns_name name;
@@ -242,16 +268,19 @@ int nc_dns_read_reply(const uint8_t *bytes, size_t size, uint16_t id, const stru
 {
 	PACKET packet = NULL;
 
-	if (size < LDNS_HEADER_SIZE || ldns_wire2pkt(&packet, bytes, size) != LDNS_STATUS_OK) {
+	if (size < LDNS_HEADER_SIZE || !LDNS_QR_WIRE(bytes) || LDNS_ID_WIRE(bytes) != id)
+		return -EBADMSG; /* whoever does not know the id is not read any further */
+	if (ldns_wire2pkt(&packet, bytes, size) != LDNS_STATUS_OK) {
 		/* A reply cut in the middle of a record is unreadable as a whole, but says in its header that it was cut (RFC 2181 9). Over TCP nothing is
 		 * cut, so asking again there is safe whoever sent it. */
-		if (size < LDNS_HEADER_SIZE || !LDNS_QR_WIRE(bytes) || !LDNS_TC_WIRE(bytes) || LDNS_ID_WIRE(bytes) != id)
+		if (!LDNS_TC_WIRE(bytes))
 			return -EBADMSG;
 		memset(ret_answer, 0, sizeof(*ret_answer));
 		ret_answer->outcome = NC_DNS_TRUNCATED;
 		return 0;
 	}
-	if (!answers_question(packet, id, name, type) || !stands_plainly(bytes, size, ldns_rr_owner(ldns_rr_list_rr(ldns_pkt_question(packet), 0))))
+	if (!answers_question(packet, id, name, type) || !stands_plainly(bytes, size, ldns_rr_owner(ldns_rr_list_rr(ldns_pkt_question(packet), 0))) ||
+	    !points_back(packet, bytes, size))
 		return -EBADMSG;
 	memset(ret_answer, 0, sizeof(*ret_answer));
 	if (ldns_pkt_tc(packet)) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include "cleanup.h"
 #include "driver.h"
+#include "conform_case.h"
 #include "place.h"
 #include "json.h"
 
@@ -94,9 +95,31 @@ static int read_authorities(const struct nc_fields *fields, struct nc_driver *dr
 	return r;
 }
 
+static int read_offers(const struct nc_fields *fields, struct nc_driver *driver, struct nc_error *reterr)
+{
+	static const struct {
+		const char *word;
+		int offer;
+	} offers[] = {{"cgroups", NC_CASE_CGROUPS}, {"update", NC_CASE_UPDATE}, {"lsm", NC_CASE_LSM}};
+	const json_t *words;
+	int r = json_object_get(fields->object, "offers") ? nc_fields_words(fields, "offers", &words, reterr) : 1;
+
+	for (size_t i = 0; !r && i < json_array_size(words); i++) {
+		const char *word = json_string_value(json_array_get(words, i));
+		size_t j = 0;
+
+		while (j < sizeof(offers) / sizeof(*offers) && strcmp(word, offers[j].word))
+			j++;
+		if (j == sizeof(offers) / sizeof(*offers))
+			return nc_fields_refuse(fields, "offers", reterr, "\"%s\" is nothing that can be offered", word);
+		driver->offers |= offers[j].offer;
+	}
+	return r < 0 ? r : 0;
+}
+
 static int read_description(const json_t *answer, struct nc_driver *driver, struct nc_error *reterr)
 {
-	static const char *const members[] = {"version", "provider", "provider_revision", "authorities", "transport", "mutants", NULL};
+	static const char *const members[] = {"version", "provider", "provider_revision", "authorities", "transport", "mutants", "offers", NULL};
 	struct nc_fields fields;
 	const json_t *mutants;
 	char transport[16];
@@ -117,6 +140,8 @@ static int read_description(const json_t *answer, struct nc_driver *driver, stru
 		r = nc_fields_refuse(&fields, "transport", reterr, "must be direct or proxy");
 	if (!r)
 		r = nc_fields_words(&fields, "mutants", &mutants, reterr);
+	if (!r)
+		r = read_offers(&fields, driver, reterr);
 	if (r < 0)
 		return garbage(driver->path, "describe", reterr);
 	driver->proxied = !strcmp(transport, "proxy");
@@ -154,14 +179,25 @@ int nc_driver_open(const char *path, const char *provider, const char *provider_
 	return 0;
 }
 
-int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, json_t **ret_state, struct nc_error *reterr)
+static int read_cgroups(const json_t *cgroups, struct nc_driver_prepared *prepared, struct nc_error *reterr)
 {
-	static const char *const members[] = {"version", "provider", "provider_revision", "state", NULL};
+	static const char *const members[] = {"outside", "unsealed", NULL};
+	struct nc_fields fields;
+	int r = nc_fields_begin(&fields, cgroups, "/cgroups", NC_E_DRIVER_GARBAGE, members, reterr);
+
+	if (!r)
+		r = nc_fields_text(&fields, "outside", prepared->outside, sizeof(prepared->outside), reterr);
+	return r < 0 ? r : nc_fields_text(&fields, "unsealed", prepared->unsealed, sizeof(prepared->unsealed), reterr);
+}
+
+int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, struct nc_driver_prepared *ret_prepared, struct nc_error *reterr)
+{
+	static const char *const members[] = {"version", "provider", "provider_revision", "state", "cgroups", NULL};
 	char provider[NC_PROVIDER_MAX], revision[NC_REVISION_MAX];
+	struct nc_driver_prepared prepared = {0};
 	NC_JSON json_t *answer = NULL;
 	struct nc_fields fields;
 	int64_t version;
-	json_t *state;
 	int r = nc_driver_ask(driver, "prepare", request, driver->prepare_ms, &answer, reterr);
 
 	if (r < 0)
@@ -173,15 +209,18 @@ int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, jso
 		r = nc_fields_text(&fields, "provider", provider, sizeof(provider), reterr);
 	if (!r)
 		r = nc_fields_text(&fields, "provider_revision", revision, sizeof(revision), reterr);
-	state = json_object_get(answer, "state");
-	if (!r && !state)
+	prepared.state = json_object_get(answer, "state");
+	if (!r && !prepared.state)
 		r = nc_fields_refuse(&fields, "state", reterr, "is missing");
+	if (!r && json_object_get(answer, "cgroups"))
+		r = read_cgroups(json_object_get(answer, "cgroups"), &prepared, reterr);
 	if (r < 0)
 		return garbage(driver->path, "prepare", reterr);
 	if (strcmp(provider, driver->provider) || strcmp(revision, driver->provider_revision))
 		return nc_error_set(reterr, NC_E_DRIVER_CONTRADICTION, -EPERM, "what was prepared is %s@%s, the operator tests %s@%s", provider,
 				    revision, driver->provider, driver->provider_revision);
-	*ret_state = json_incref(state);
+	json_incref(prepared.state);
+	*ret_prepared = prepared;
 	return 0;
 }
 

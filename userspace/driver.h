@@ -18,8 +18,8 @@
 
 #define NC_DRIVER_VERSION 1
 #define NC_DRIVER_ANSWER_MAX (1u << 20)
-#define NC_DRIVER_DESCRIBE_MS 5000
-#define NC_DRIVER_PREPARE_MS 20000
+#define NC_DRIVER_DESCRIBE_MS 30000
+#define NC_DRIVER_PREPARE_MS 60000 /* programs may have to be loaded, on a busy machine */
 #define NC_DRIVER_TEARDOWN_MS 20000
 #define NC_DRIVER_EXEC_SLACK_MS 5000 /* beyond the deadline that the request gives the command */
 
@@ -30,6 +30,7 @@ struct nc_driver {
 	char provider_revision[NC_REVISION_MAX];
 	bool plane;	 /* it has a second authority */
 	bool proxied;	 /* it is reached by proxy variables; what ignores them is expected to get nowhere */
+	int offers;	 /* NC_CASE_CGROUPS, ...: what it can do beside the four verbs */
 	json_t *mutants; /* words of checks that it can switch off; owned */
 };
 
@@ -45,8 +46,14 @@ bool nc_driver_switches(const struct nc_driver *driver, const char *words);
 int nc_driver_ask(const struct nc_driver *driver, const char *verb, const json_t *request, int deadline_ms, json_t **ret_answer,
 		  struct nc_error *reterr);
 
-/* `prepare`: the driver says again which pair it is (DRIVER_CONTRADICTION), and hands over its state, borrowed by nobody else: the caller owns it. */
-int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, json_t **ret_state, struct nc_error *reterr);
+/* What `prepare` answers. */
+struct nc_driver_prepared {
+	json_t *state;	    /* the driver's own, owned by the caller */
+	char outside[512];  /* a cgroup in which processes of the host stand that are nobody's workload; "": this process's own */
+	char unsealed[512]; /* a cgroup that was made for a workload and has no policy yet; "": none */
+};
+/* `prepare`: the driver says again which pair it is (DRIVER_CONTRADICTION), and hands over its state. */
+int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, struct nc_driver_prepared *ret_prepared, struct nc_error *reterr);
 
 /* What `exec` answers. */
 struct nc_driver_output {

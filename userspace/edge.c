@@ -53,7 +53,7 @@ static void become_edge(const char *path, int fds[EDGE_FREE - EDGE_RING], char *
 }
 
 /* The edge's program stands beside this one. */
-static int find_program(char ret_path[PATH_MAX])
+int nc_edge_program(char ret_path[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", ret_path, PATH_MAX - sizeof(NC_EDGE_SUFFIX));
 
@@ -73,7 +73,7 @@ int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runti
 	char path[PATH_MAX] = "";
 	int pair[2];
 	pid_t pid;
-	int r = find_program(path);
+	int r = nc_edge_program(path);
 
 	if (r < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, r, "find the edge's program %.200s", path);

@@ -12,6 +12,7 @@
 #ifndef NC_EDGE_H
 #define NC_EDGE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -107,7 +108,10 @@ int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message);
 int nc_edge_flush(struct nc_edge *edge);
 void nc_edge_end(struct nc_edge *edge); /* idempotent */
 
-#define NC_EDGE_SUFFIX "-edge" /* of the program's own path */
+#define NC_EDGE_SUFFIX "-edge"		      /* of the program's own path */
+int nc_edge_program(char ret_path[PATH_MAX]); /* the path of that program */
+/* `netcordon-edge ask NAME [SERVER...]`: edge_ask.c. */
+int nc_edge_ask(int argc, char **argv);
 /* The edge's side; `argv` as nc_edge_start makes it. Prints nothing, reads no configuration. */
 int nc_edge_main(int argc, char **argv);
 

@@ -219,6 +219,8 @@ int nc_explain(const struct nc_profile *profile, const struct nc_explain_questio
 		e.carries = nc_address_carried(&e.host.address, &asked.settings, &ip) == NC_CARRIED_IPV4;
 		if (e.carries)
 			nc_address_map4(&e.carried, htonl(ip));
+		if (question->granted)
+			grant_name(&asked, &names, question->granted);
 	} else {
 		stand_in(&image, &flow);
 		grant_name(&asked, &names, e.host.name);

@@ -30,6 +30,7 @@ struct nc_explain_question {
 	const struct nc_settings *settings; /* NAT64 prefixes; NULL: none but the well-known one */
 	const struct nc_explain_floor *floor;
 	size_t floor_count;
+	const char *granted; /* of a literal: the name that the resolver would grant it to; NULL: none */
 };
 
 /* One entry of the profile, for people. The pointer is RFC 6901: "/network/destinations/3". */
@@ -40,6 +41,17 @@ struct nc_explain_entry {
 	char pointer[48];
 	const char *why; /* of a hint: what differs */
 };
+
+/* One address of a name, and what would become of it. */
+struct nc_explain_address {
+	union nc_address address;
+	uint32_t lifetime; /* seconds, of the grant */
+	uint8_t decision, reason;
+};
+
+#define NC_EXPLAIN_ADDRESSES 512 /* of both families together */
+
+enum nc_explain_asked { NC_EXPLAIN_NOT_ASKED, NC_EXPLAIN_ANSWERED, NC_EXPLAIN_SILENCE /* no server answered */ };
 
 struct nc_explanation {
 	const struct nc_profile *profile; /* must outlive this */
@@ -57,12 +69,21 @@ struct nc_explanation {
 	struct nc_explain_entry nearest; /* where nothing matched: what may have been meant */
 	const char *name_binding;	 /* "wire": the name in the first bytes is compared too; "address": it is not; "" without a listed name */
 	const char *condition;		 /* what the answer depends on, as a sentence; "" */
+	enum nc_explain_asked asked;
+	struct nc_explain_address *addresses; /* of a name, by nc_explain_ask: the caller frees them */
+	size_t address_count;
 };
 
 /* PROFILE_INVALID is never an answer here: the profile is a checked one. USAGE names what is wrong with the question's host. */
 int nc_explain(const struct nc_profile *profile, const struct nc_explain_question *question, struct nc_explanation *ret_explanation,
 	       struct nc_error *reterr);
 
+/*
+ * Adds a name's addresses, as the servers (0: those of resolv.conf) have them now, each with what would become of it; other explanations stay as they are. When
+ * none may be reached the answer is the first one's. This is the one part that speaks to a network: it asks for names that the profile lists, and no others.
+ */
+int nc_explain_ask(const struct nc_profile *profile, const struct nc_explain_question *question, const union nc_address *servers, size_t server_count,
+		   struct nc_explanation *explanation, struct nc_error *reterr);
 /* The answer as text for people, a few lines, each ended. */
 void nc_explain_text(const struct nc_explanation *explanation, FILE *stream);
 /* The answer as an object (docs/schema/explain.json). The caller owns it; NULL only without memory. */

@@ -60,6 +60,25 @@ static const char *binding_sentence(const struct nc_explanation *e)
 	       "ClientHello's inner name are not read";
 }
 
+static void show_addresses(FILE *stream, const struct nc_explanation *e)
+{
+	char text[NC_ADDRESS_TEXT];
+
+	for (size_t i = 0; i < e->address_count; i++) {
+		const struct nc_explain_address *address = &e->addresses[i];
+
+		fprintf(stream, "%-9s%s: %s, %s; ", "address", nc_address_text(&address->address, text), nc_decision_word(address->decision),
+			nc_reason_word(address->reason));
+		if (address->decision == NC_ALLOW)
+			fprintf(stream, "the grant lives %u s\n", address->lifetime);
+		else
+			fprintf(stream, "no grant, left out of the answer\n");
+	}
+	if (e->asked != NC_EXPLAIN_NOT_ASKED && !e->address_count)
+		fprintf(stream, "%-9s%s\n", "address",
+			e->asked == NC_EXPLAIN_SILENCE ? "unknown: no name server answered" : "none: the name has none");
+}
+
 void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 {
 	char address[NC_ADDRESS_TEXT], number[8];
@@ -75,6 +94,7 @@ void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 		fprintf(stream, "%-9s%s\n", "carries", nc_address_text(&e->carried, address));
 	show_entry(stream, "listed", &e->matched);
 	show_entry(stream, "nearest", &e->nearest);
+	show_addresses(stream, e);
 	if (*e->name_binding)
 		fprintf(stream, "%-9s%s: %s\n", "name", e->name_binding, binding_sentence(e));
 	if (*e->condition)
@@ -102,6 +122,23 @@ static int add(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value);
 }
 
+static json_t *addresses_json(const struct nc_explanation *e)
+{
+	json_t *array = json_array();
+	char text[NC_ADDRESS_TEXT];
+
+	for (size_t i = 0; array && i < e->address_count; i++) {
+		const struct nc_explain_address *address = &e->addresses[i];
+		json_t *row = json_pack("{s:s, s:s, s:s}", "address", nc_address_text(&address->address, text), "decision",
+					nc_decision_word(address->decision), "reason", nc_reason_word(address->reason));
+
+		if (row && address->decision == NC_ALLOW)
+			json_object_set_new(row, "lifetime", json_integer(address->lifetime));
+		json_array_append_new(array, row);
+	}
+	return array;
+}
+
 json_t *nc_explain_json(const struct nc_explanation *e)
 {
 	char address[NC_ADDRESS_TEXT], number[8];
@@ -123,6 +160,8 @@ json_t *nc_explain_json(const struct nc_explanation *e)
 		r = add(object, "matched", entry_json(&e->matched));
 	if (!r && e->nearest.valid)
 		r = add(object, "nearest", entry_json(&e->nearest));
+	if (!r && e->asked == NC_EXPLAIN_ANSWERED)
+		r = add(object, "addresses", addresses_json(e));
 	if (!r && *e->name_binding)
 		r = add(object, "name_binding", json_string(e->name_binding));
 	if (!r && *e->condition)

@@ -251,7 +251,8 @@ static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, 
 		if (!NC_MUTANT_OFF("grant_filter") && !nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
 			return -EADDRNOTAVAIL;
 	}
-	return nc_claim_grant(launch->claim, grant->name_id, grant->addresses, count, ports, port_count, grant->lifetime, &error);
+	return nc_claim_grant(launch->claim, grant->name_id, grant->addresses, count, ports, port_count,
+			      NC_MUTANT_OFF("resolver_cache") ? 1 : grant->lifetime, &error);
 }
 
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr)

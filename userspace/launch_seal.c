@@ -72,6 +72,7 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 		.effective = &launch->effective,
 		.starts_process = starts_process,
 		.unix_gap_accepted = launch->profile->unix_gap_accepted,
+		.names_open = nc_profile_names_open(launch->profile),
 	};
 	const struct nc_closure *rows;
 	size_t count;

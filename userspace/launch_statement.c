@@ -6,6 +6,7 @@
  * in it: of the environment the names are recorded, of the command the first word.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,27 @@ static json_t *profile_json(const struct nc_launch *launch)
 	if (object && launch->profile->mode == NC_MODE_ALLOWLIST)
 		json_object_set_new(object, "required_egress_certification", json_string(nc_grade_word(launch->profile->required)));
 	return object;
+}
+
+static json_t *bindings_json(const struct nc_destination *destinations, size_t count)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; rows && i < count; i++) {
+		const struct nc_destination *one = &destinations[i];
+
+		if (!one->literal)
+			json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s}", "host", one->name, "port", (int)one->port, "protocol",
+							      one->protocol == IPPROTO_UDP ? "udp" : "tcp", "name_binding",
+							      one->wire == NC_WIRE_ANY ? "address" : "wire"));
+	}
+	return rows;
+}
+
+json_t *nc_launch_name_binding(const struct nc_profile *profile)
+{
+	return json_pack("{s:o, s:o}", "workload", bindings_json(profile->destinations, profile->destination_count), "plane",
+			 bindings_json(profile->plane_destinations, profile->plane_destination_count));
 }
 
 static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
@@ -235,6 +257,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||
 	    add(document, "images", json_pack("{s:o, s:o}", "workload", image_json(&launch->images[0]), "plane", image_json(&launch->images[1]))) ||
+	    add(document, "name_binding", nc_launch_name_binding(launch->profile)) ||
 	    add(document, "plane_credentials", names_json(launch->profile->plane_credentials)) ||
 	    add(document, "programs", json_incref(programs)) ||
 	    add(document, "closures", closures_json(launch, gaps)) ||

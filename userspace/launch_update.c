@@ -25,6 +25,7 @@
 #include "json.h"
 #include "launch_state.h"
 #include "launch_update.h"
+#include "mutants.h"
 #include "profile.h"
 #include "watch.h"
 
@@ -135,7 +136,7 @@ static int exchange_grants(struct nc_launch *launch, int which, const struct nc_
 
 		if (nc_names_ports(&launch->names[which], before->ids[i], &ports, &count))
 			r = nc_claim_grant_ports(launch->claim, before->ids[i], ports, count, reterr);
-		else
+		else if (!NC_MUTANT_OFF("revocation"))
 			r = nc_claim_revoke(launch->claim, before->ids[i], reterr);
 	}
 	return r;
@@ -208,9 +209,9 @@ static json_t *policy_json(const struct nc_profile *profile, const struct nc_ima
 static int record(struct nc_launch *launch, const struct revision *before, uint32_t ended, struct nc_error *reterr)
 {
 	NC_JSON json_t *event =
-		json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "before", policy_json(before->profile, before->images), "now",
-			  policy_json(launch->profile, launch->images), "revision", "workload", nc_json_u64(before->numbers[0]), "plane",
-			  nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
+		json_pack("{s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "name_binding", nc_launch_name_binding(launch->profile),
+			  "before", policy_json(before->profile, before->images), "now", policy_json(launch->profile, launch->images), "revision",
+			  "workload", nc_json_u64(before->numbers[0]), "plane", nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
 
 	if (!event)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
@@ -275,7 +276,7 @@ static int follow_up(struct nc_launch *launch, struct revision *before, struct n
 	/* clang-format off */
 	return exchange_grants(launch, 0, &before->names[0], reterr) ?:
 	       exchange_grants(launch, 1, &before->names[1], reterr) ?:
-	       nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr) ?:
+	       (NC_MUTANT_OFF("flows_end") ? 0 : nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr)) ?:
 	       record(launch, before, ended, reterr) ?:
 	       exchange_names(launch, before, reterr) ?:
 	       nc_launch_write_state(launch, reterr);

@@ -16,6 +16,10 @@
 	X("resolver_cache", "an answer is kept for its lifetime, at least half a minute")                                                            \
 	X("grant_filter", "whoever installs a grant looks at its address once more")                                                                 \
 	X("ring_filter", "io_uring is refused where no hook sees the sockets that a ring makes")                                                     \
+	X("descriptors", "the workload gets no descriptor that its caller left open")                                                                \
+	X("privileges", "the workload is an ordinary user without capabilities and behind a filter of calls")                                        \
+	X("revocation", "an update takes back the grants of names that left the policy")                                                             \
+	X("flows_end", "an update ends the flows that the new policy does not list")                                                                 \
 	X("edge_credential", "netcordon's own environment holds no plane credential")
 
 #ifdef NC_MUTANTS

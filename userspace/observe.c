@@ -147,7 +147,10 @@ void nc_observer_seen(struct nc_observer *observer, size_t since, const union nc
 			seen.packets++;
 		if (sight->kind == NC_SIGHT_ACCEPTED || sight->kind == NC_SIGHT_DATAGRAM)
 			seen.listened++;
-		if (sight->kind != NC_SIGHT_PACKET && token && strstr(sight->text, token))
+		/* Without a token every arrival is one; a protocol without ports, an echo request, arrives as a packet, and so does what is only looked for on
+		 * the wire (no port). */
+		if (token &&
+		    (*token ? *sight->text && strstr(sight->text, token) : sight->kind != NC_SIGHT_PACKET || !sight->destination_port || !port))
 			seen.tokens++;
 	}
 	pthread_mutex_unlock(&observer->lock);
@@ -218,13 +221,19 @@ struct socket_request {
 	int fd;
 };
 
+bool nc_observer_is_stream(uint8_t protocol)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_SCTP || protocol == IPPROTO_DCCP;
+}
+
 static int open_inside(void *context, struct nc_error *reterr)
 {
 	struct socket_request *request = context;
-	bool v4 = nc_observer_is_v4(request->address), tcp = request->protocol == IPPROTO_TCP;
+	bool v4 = nc_observer_is_v4(request->address), stream = nc_observer_is_stream(request->protocol);
+	int type = request->protocol == IPPROTO_DCCP ? SOCK_DCCP : stream ? SOCK_STREAM : SOCK_DGRAM;
 	struct sockaddr_storage to;
 	socklen_t length = nc_observer_to_sockaddr(request->address, request->port, &to);
-	NC_CLOSE int fd = socket(v4 ? AF_INET : AF_INET6, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	NC_CLOSE int fd = socket(v4 ? AF_INET : AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, request->protocol);
 	int on = 1;
 
 	if (fd < 0)
@@ -232,7 +241,7 @@ static int open_inside(void *context, struct nc_error *reterr)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (!v4)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, (void *)&to, length) < 0 || (tcp && listen(fd, 64) < 0))
+	if (bind(fd, (void *)&to, length) < 0 || (stream && listen(fd, 64) < 0))
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "listen on port %u", request->port);
 	request->fd = NC_TAKE_FD(fd);
 	return 0;

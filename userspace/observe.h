@@ -37,11 +37,11 @@ struct nc_listener {
 	const char *challenge;	    /* a credential that the request must carry, else 401 and no answer; NULL: none. Outlives the listener */
 };
 
-/* Opens the listener in the namespace of netns_fd. */
+/* Opens the listener in the namespace of netns_fd. -EPROTONOSUPPORT or -ESOCKTNOSUPPORT: this kernel has no such protocol. */
 int nc_observer_listen(struct nc_observer *observer, int netns_fd, const struct nc_listener *listener, struct nc_error *reterr);
 /* Captures every packet on `device` (NULL: on all) of the namespace. What the place itself sends is left out. */
 int nc_observer_capture(struct nc_observer *observer, int netns_fd, const char *device, struct nc_error *reterr);
-/* Closes the listeners, not the captures: a run is over. Late packets are still seen. */
+/* Closes the listeners, not the captures. Late packets are still seen. */
 void nc_observer_quiet(struct nc_observer *observer);
 
 /* ---- the resolver ------------------------------------------------------------------------------------------------------------------------ */

@@ -24,6 +24,11 @@ static bool has_ports(uint8_t protocol)
 	       protocol == IPPROTO_DCCP;
 }
 
+static bool is_echo(const struct nc_sight *sight)
+{
+	return sight->protocol == IPPROTO_ICMP || sight->protocol == IPPROTO_ICMPV6;
+}
+
 static uint16_t port_at(const unsigned char *bytes)
 {
 	return (uint16_t)(bytes[0] << 8 | bytes[1]);
@@ -58,9 +63,12 @@ static bool parse_v6(const unsigned char *packet, size_t length, struct nc_sight
 	return true;
 }
 
-/* Neighbour discovery and multicast listener reports: ICMPv6 130-137 and 143, and the hop-by-hop header that carries the reports. */
+/* Neighbour discovery and multicast listener reports: ICMPv6 130-137 and 143, and the hop-by-hop header that carries the reports. What is sent to a group
+ * beyond the link (RFC 4291, 2.7) is not the kernel's own talk: somebody joined it. */
 static bool kernels_own(const struct nc_sight *sight, const unsigned char *packet, size_t length, size_t payload)
 {
+	if (sight->destination.bytes[0] == 0xff && (sight->destination.bytes[1] & 0xf) > 2)
+		return false;
 	if (sight->protocol == IPPROTO_HOPOPTS)
 		return length > 48 && packet[40] == IPPROTO_ICMPV6 && packet[48] >= 130;
 	return sight->protocol == IPPROTO_ICMPV6 && payload < length &&
@@ -93,7 +101,11 @@ static bool capture_ready(struct nc_observer *observer, struct nc_source *source
 		sight.source_port = port_at(packet + payload);
 		sight.destination_port = port_at(packet + payload + 2);
 	}
-	nc_observer_note(observer, &sight, NULL, 0);
+	/* Where nobody listens, as for an echo request, what the packet carries is what can be seen of the client. */
+	if (is_echo(&sight) && payload + 8 < (size_t)length)
+		nc_observer_note(observer, &sight, (char *)packet + payload + 8, (size_t)length - payload - 8);
+	else
+		nc_observer_note(observer, &sight, NULL, 0);
 	return true;
 }
 

@@ -125,9 +125,9 @@ static bool datagram_ready(struct nc_observer *observer, struct nc_source *sourc
 
 int nc_observer_listen(struct nc_observer *observer, int netns_fd, const struct nc_listener *listener, struct nc_error *reterr)
 {
-	bool tcp = listener->protocol == IPPROTO_TCP;
+	bool stream = nc_observer_is_stream(listener->protocol);
 	int fd = -1;
 	int r = nc_observer_socket(netns_fd, &listener->address, listener->port, listener->protocol, &fd, reterr);
 
-	return r < 0 ? r : nc_observer_watch(observer, fd, false, tcp ? listener_ready : datagram_ready, listener, NULL, reterr);
+	return r < 0 ? r : nc_observer_watch(observer, fd, false, stream ? listener_ready : datagram_ready, listener, NULL, reterr);
 }

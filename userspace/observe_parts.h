@@ -47,6 +47,7 @@ int nc_observer_socket(int netns_fd, const union nc_address *address, uint16_t p
 /* Runs `action` in the namespace of netns_fd on the calling thread. */
 int nc_observer_inside(int netns_fd, int (*action)(void *context, struct nc_error *reterr), void *context, struct nc_error *reterr);
 
+bool nc_observer_is_stream(uint8_t protocol); /* somebody connects, and is accepted */
 bool nc_observer_is_v4(const union nc_address *address);
 void nc_observer_from_sockaddr(const struct sockaddr_storage *from, union nc_address *ret_address, uint16_t *ret_port);
 socklen_t nc_observer_to_sockaddr(const union nc_address *address, uint16_t port, struct sockaddr_storage *ret_to);

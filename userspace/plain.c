@@ -78,7 +78,7 @@ int nc_plain_become(const struct nc_plain *plain)
 	return r;
 }
 
-static int become(void *context)
+int nc_plain_enter(void *context)
 {
 	return nc_plain_become(context);
 }
@@ -115,7 +115,7 @@ int nc_plain_exec(const struct nc_plain *plain, const json_t *command, int deadl
 
 	if (!argv || !argv[0])
 		return nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -EINVAL, "the command is not an array of strings");
-	r = nc_spawn_bounded(argv, "", 0, deadline_ms, &status, &output, &length, become, (void *)plain);
+	r = nc_spawn_bounded(argv, "", 0, deadline_ms, &status, &output, &length, nc_plain_enter, (void *)plain);
 	if (r == -ETIMEDOUT)
 		status = SIGKILL; /* in wait's form: ended by a signal */
 	else if (r < 0)

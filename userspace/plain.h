@@ -28,5 +28,6 @@ int nc_plain_exec(const struct nc_plain *plain, const json_t *command, int deadl
 
 /* The same steps for a process that stays (a proxy): in the calling process, without uid change when privileged. 0 or negative errno. */
 int nc_plain_become(const struct nc_plain *plain);
+int nc_plain_enter(void *plain); /* the same, as nc_spawn_bounded wants it */
 
 #endif

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include "child.h"
+#include "mutants.h"
 
 #define SECUREBITS                                                                                                                                   \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |                   \
@@ -110,6 +111,8 @@ int nc_privileges_drop(uid_t uid, gid_t gid, const struct sock_fprog *filter, co
 {
 	const struct farewell farewell = {.uid = uid, .gid = gid, .filter = filter};
 
+	if (NC_MUTANT_OFF("privileges"))
+		return 0;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int r = steps[i].run(&farewell);
 

@@ -73,6 +73,20 @@ void nc_profile_free(struct nc_profile *profile)
 	free(profile);
 }
 
+static bool opens_address(const struct nc_destination *destinations, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!destinations[i].literal && destinations[i].wire == NC_WIRE_ANY)
+			return true;
+	return false;
+}
+
+bool nc_profile_names_open(const struct nc_profile *profile)
+{
+	return opens_address(profile->destinations, profile->destination_count) ||
+	       opens_address(profile->plane_destinations, profile->plane_destination_count);
+}
+
 /* Words of the three members of the union; a member of another is named as what it is rather than as unknown. */
 static int check_network_members(const json_t *network, const struct nc_place *place, enum nc_mode mode, struct nc_error *reterr)
 {

@@ -75,4 +75,7 @@ int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struc
 int nc_profile_parse(const char *text, size_t length, struct nc_profile **ret_profile, struct nc_error *reterr);
 void nc_profile_free(struct nc_profile *profile); /* NULL is fine */
 
+/* Does a destination of either authority open its address for every name: a name with wire any? */
+bool nc_profile_names_open(const struct nc_profile *profile);
+
 #endif

@@ -19,14 +19,11 @@
 #include <unistd.h>
 #include "address.h"
 
-#define TTL_FLOOR 30
-#define TTL_CEILING 3600
 #define GRACE 300
 #define CLIENTS_MAX 1024
 #define CLIENTS_OF_ENTRY_MAX 64
 #define RETRY_MS 1000 /* after a failure upstream */
 #define GRANT_SLACK 5 /* seconds that a grant outlives its answer: a client that connects in the last moment is let through */
-#define ROUNDS 4      /* of NC_BATCH datagrams of one socket in one step, so that no socket starves another */
 
 uint64_t nc_resolver_now(void)
 {
@@ -53,36 +50,6 @@ static void report(struct nc_resolver *resolver, struct nc_resolver_report made)
 
 /* ---- answers out ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* What the kernel does not take at once is lost, as datagrams are: the client asks again. */
-static void send_outbox(struct nc_resolver *resolver)
-{
-	struct nc_resolver_outbox *outbox = &resolver->outbox;
-	unsigned int sent = 0;
-
-	while (sent < outbox->count) {
-		int r = sendmmsg(outbox->fd, outbox->heads + sent, outbox->count - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		sent += r > 0 ? (unsigned int)r : 1; /* the first one failed: it alone */
-	}
-	outbox->count = 0;
-}
-
-static void post(struct nc_resolver *resolver, const struct nc_resolver_client *client, const uint8_t *bytes, size_t size)
-{
-	struct nc_resolver_outbox *outbox = &resolver->outbox;
-	unsigned int i;
-
-	if (outbox->count == NC_BATCH || (outbox->count && outbox->fd != client->fd))
-		send_outbox(resolver);
-	i = outbox->count++;
-	outbox->fd = client->fd;
-	outbox->addresses[i] = client->address;
-	memcpy(outbox->bytes[i], bytes, size);
-	outbox->parts[i] = (struct iovec){.iov_base = outbox->bytes[i], .iov_len = size};
-	outbox->heads[i].msg_hdr =
-		(struct msghdr){.msg_name = &outbox->addresses[i], .msg_namelen = client->length, .msg_iov = &outbox->parts[i], .msg_iovlen = 1};
-}
-
 static void send_answer(struct nc_resolver *resolver, const struct nc_resolver_client *client, enum nc_dns_rcode rcode,
 			const struct nc_dns_answer *answer, uint32_t ttl)
 {
@@ -94,7 +61,7 @@ static void send_answer(struct nc_resolver *resolver, const struct nc_resolver_c
 	if (client->stream >= 0)
 		nc_resolver_stream_send(resolver, client, resolver->message, (size_t)size);
 	else
-		post(resolver, client, resolver->message, (size_t)size);
+		nc_resolver_post(resolver, client, resolver->message, (size_t)size);
 }
 
 static uint32_t seconds_left(const struct nc_resolver_entry *entry, uint64_t now_ms)
@@ -356,38 +323,6 @@ void nc_resolver_ask(struct nc_resolver *resolver, struct nc_resolver_client *cl
 	ask_entry(resolver, entry, client, nc_resolver_now());
 }
 
-/* One call for many questions, and one for their answers. Returns how many came. */
-static int read_batch(struct nc_resolver *resolver, int fd)
-{
-	struct mmsghdr heads[NC_BATCH];
-	struct iovec parts[NC_BATCH];
-	struct sockaddr_storage from[NC_BATCH];
-	int count;
-
-	for (int i = 0; i < NC_BATCH; i++) {
-		parts[i] = (struct iovec){.iov_base = resolver->input[i], .iov_len = NC_DATAGRAM_MAX};
-		heads[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &parts[i], .msg_iovlen = 1};
-	}
-	count = recvmmsg(fd, heads, NC_BATCH, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < count; i++) {
-		struct nc_resolver_client client = {.fd = fd, .stream = -1, .length = heads[i].msg_hdr.msg_namelen};
-
-		if (heads[i].msg_hdr.msg_flags & MSG_TRUNC)
-			continue;
-		memcpy(&client.address, &from[i], client.length);
-		nc_resolver_ask(resolver, &client, resolver->input[i], heads[i].msg_len);
-	}
-	send_outbox(resolver);
-	return count;
-}
-
-static void read_datagrams(struct nc_resolver *resolver, int fd)
-{
-	for (int i = 0; i < ROUNDS; i++)
-		if (read_batch(resolver, fd) < NC_BATCH)
-			return;
-}
-
 /* ---- other names --------------------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct nc_resolver_cache *cache, const struct nc_resolver_name *name)
@@ -416,7 +351,7 @@ int nc_resolver_exchange(struct nc_resolver *resolver, const struct nc_resolver_
 	nc_resolver_cache_move(&resolver->cache, &fresh);
 	nc_resolver_cache_close(&resolver->cache);
 	resolver->cache = fresh;
-	send_outbox(resolver);
+	nc_resolver_send_outbox(resolver);
 	return 0;
 }
 
@@ -451,7 +386,7 @@ void nc_resolver_step(struct nc_resolver *resolver)
 
 		switch ((enum nc_resolver_watch)(events[i].data.u64 >> 32)) {
 		case NC_WATCH_DATAGRAM:
-			read_datagrams(resolver, resolver->options.udp[index]);
+			nc_resolver_read_datagrams(resolver, resolver->options.udp[index]);
 			break;
 		case NC_WATCH_LISTENER:
 			nc_resolver_stream_accept(resolver, resolver->options.tcp[index]);
@@ -470,7 +405,7 @@ void nc_resolver_step(struct nc_resolver *resolver)
 		}
 	}
 	step_lookups(resolver, nc_resolver_now());
-	send_outbox(resolver);
+	nc_resolver_send_outbox(resolver);
 	arm_timer(resolver);
 }
 
@@ -494,8 +429,8 @@ static int watch_sockets(struct nc_resolver *resolver)
 
 static void fill_defaults(struct nc_resolver_options *options)
 {
-	options->ttl_floor = options->ttl_floor ? options->ttl_floor : TTL_FLOOR;
-	options->ttl_ceiling = options->ttl_ceiling ? options->ttl_ceiling : TTL_CEILING;
+	options->ttl_floor = options->ttl_floor ? options->ttl_floor : NC_RESOLVER_TTL_FLOOR;
+	options->ttl_ceiling = options->ttl_ceiling ? options->ttl_ceiling : NC_RESOLVER_TTL_CEILING;
 	options->grace = options->grace ? options->grace : GRACE;
 	options->clients_max = options->clients_max ? options->clients_max : CLIENTS_MAX;
 	options->streams_max = options->streams_max && options->streams_max < NC_STREAMS_MAX ? options->streams_max : NC_STREAMS_MAX;

@@ -65,6 +65,16 @@ struct nc_resolver_options {
 
 struct nc_resolver;
 
+#define NC_RESOLVER_TTL_FLOOR 30     /* seconds */
+#define NC_RESOLVER_TTL_CEILING 3600 /* seconds */
+/* How long a record of this TTL is kept where the options do not say otherwise. */
+static inline uint32_t nc_resolver_lifetime(uint32_t ttl)
+{
+	if (ttl < NC_RESOLVER_TTL_FLOOR)
+		return NC_RESOLVER_TTL_FLOOR;
+	return ttl > NC_RESOLVER_TTL_CEILING ? NC_RESOLVER_TTL_CEILING : ttl;
+}
+
 /* `names` is borrowed until close or exchange. */
 int nc_resolver_open(const struct nc_resolver_options *options, struct nc_resolver **ret_resolver, struct nc_error *reterr);
 /* Other names, sorted and unique: what is known of those that stay, and who waits for it, stays too. Whoever waits for one that left is told that there is no

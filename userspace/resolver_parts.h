@@ -54,6 +54,11 @@ int nc_resolver_watch(struct nc_resolver *resolver, int fd, enum nc_resolver_wat
 /* A question of `client`, whose question member is filled here. Answers now or when its lookup ends. */
 void nc_resolver_ask(struct nc_resolver *resolver, struct nc_resolver_client *client, const uint8_t *bytes, size_t size);
 
+/* An answer by datagram: sent with others, at the latest by nc_resolver_send_outbox, which ends each step. */
+void nc_resolver_post(struct nc_resolver *resolver, const struct nc_resolver_client *client, const uint8_t *bytes, size_t size);
+void nc_resolver_send_outbox(struct nc_resolver *resolver);
+void nc_resolver_read_datagrams(struct nc_resolver *resolver, int fd);
+
 void nc_resolver_streams_open(struct nc_resolver *resolver);
 void nc_resolver_streams_close(struct nc_resolver *resolver);
 void nc_resolver_stream_accept(struct nc_resolver *resolver, int listener);

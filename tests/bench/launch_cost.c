@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 {
 	static struct command commands[COMMANDS_MAX];
 	int count = 1, counter = open_counter();
-	long rounds = argc > 2 ? strtol(argv[1], NULL, 10) : 0, number = 0;
+	long rounds = argc > 2 ? strtol(argv[1], NULL, 10) : 0, number = (long)now_us();
 
 	for (int i = 2; i < argc; i++) {
 		struct command *command = &commands[count - 1];

@@ -39,7 +39,7 @@
 
 struct counter {
 	unsigned long made, at;
-	bool over, memory;
+	bool over, memory, told;
 	char name[32];
 };
 
@@ -65,6 +65,8 @@ static bool fails(const char *name, bool memory)
 	if (!counter || counter->over || counter->memory != memory || __atomic_add_fetch(&counter->made, 1, __ATOMIC_SEQ_CST) != counter->at)
 		return false;
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
+	counter->told =
+		dprintf(9, "%lu %s\n", counter->made, name) > 0; /* now: what fails may be the end of the process; a child has no such descriptor */
 	errno = memory ? ENOMEM : EIO;
 	return true;
 }
@@ -72,7 +74,7 @@ static bool fails(const char *name, bool memory)
 /* Said on descriptor 9, if it is open: which call failed, or how many there were. */
 __attribute__((destructor)) static void end(void)
 {
-	if (counter && counter->at)
+	if (counter && counter->at && !counter->told)
 		dprintf(9, "%lu %s\n", counter->made, counter->name);
 }
 

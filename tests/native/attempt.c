@@ -227,10 +227,18 @@ static void become_root_inside(void)
 
 static void help(void)
 {
-	puts("attempt [-t WAIT_MS] [-p PAYLOAD] [-U] VERB ARGUMENTS\n"
+	puts("attempt [-t WAIT_MS] [-p PAYLOAD] [-w FILE] [-U] VERB ARGUMENTS\n"
+	     "  -w: not before FILE is there, 8 s at most\n"
 	     "  -U: as uid 0 of a user namespace of its own. Exit status: 0 through, 1 refused, 2 cannot be made here, 64 usage\n");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		printf("  %-22s %-38s %s\n", verbs[i].name, verbs[i].usage, verbs[i].what);
+}
+
+static void wait_for(const char *path)
+{
+	for (int i = 0; i < 800 && access(path, F_OK); i++)
+		usleep(10 * 1000);
+	usleep(20 * 1000);
 }
 
 static const struct verb *find(const char *name, int arguments)
@@ -255,11 +263,13 @@ int main(int argc, char **argv)
 	int option;
 	bool root = false;
 
-	while ((option = getopt(argc, argv, "+t:p:Uh")) != -1) {
+	while ((option = getopt(argc, argv, "+t:p:w:Uh")) != -1) {
 		if (option == 't')
 			a.wait_ms = (int)number(optarg);
 		else if (option == 'p')
 			a.payload = optarg;
+		else if (option == 'w')
+			wait_for(optarg);
 		else if (option == 'U')
 			root = true;
 		else

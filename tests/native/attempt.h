@@ -75,6 +75,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("routing-header-late", routing_header_late, 3, "VIA6 ADDR6 PORT", "on an established TCP connection")                                      \
 	X("ip-options", ip_options, 3, "VIA4 ADDR4 PORT", "loose source route by IP_OPTIONS")                                                        \
 	X("ip-options-cmsg", ip_options_cmsg, 3, "VIA4 ADDR4 PORT", "loose source route by IP_RETOPTS message")                                      \
+	X("hop-limit", hop_limit, 3, "ADDR PORT HOPS", "one datagram with a hop limit as control data")                                              \
 	X("mcast-join", mcast_join, 1, "GROUP", "join a multicast group")                                                                            \
 	X("bindtodevice", bindtodevice, 3, "DEVICE ADDR PORT", "SO_BINDTODEVICE, then TCP")                                                          \
 	X("ttl", ttl, 2, "ADDR PORT", "IP_TTL or IPV6_UNICAST_HOPS of 1, then UDP")                                                                  \
@@ -95,6 +96,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("iouring-connect", iouring_connect, 3, "inline|async|sqpoll ADDR PORT", "TCP connect through a ring")                                      \
 	X("iouring-send", iouring_send, 3, "inline|async|sqpoll ADDR PORT", "UDP sendmsg through a ring")                                            \
 	X("iouring-socket", iouring_socket, 2, "inline|async|sqpoll FAMILY", "IORING_OP_SOCKET")                                                     \
+	X("iouring-socket-tcp", iouring_socket_tcp, 3, "inline|async|sqpoll ADDR PORT", "the ring makes the socket, then TCP connect")               \
 	X("ring-fd", ring_fd, 1, "FD", "UDP sendmsg through an inherited ring, to where its maker said")                                             \
 	X("unix-path", unix_path, 1, "PATH", "AF_UNIX stream to a path")                                                                             \
 	X("unix-path-dgram", unix_path_dgram, 1, "PATH", "AF_UNIX datagram to a path by sendto")                                                     \

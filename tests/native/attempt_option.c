@@ -144,6 +144,15 @@ enum outcome verb_ip_options_cmsg(struct attempt *a, char **args)
 }
 
 /* The kernel itself sends the membership report, with a group that the program chose. */
+enum outcome verb_hop_limit(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[0], args[1]);
+	bool v6 = peer.address.ss_family == AF_INET6;
+	int hops = (int)number(args[2]), fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0);
+
+	return fd < 0 ? fail(a) : send_control(a, fd, &peer, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &hops, sizeof(hops));
+}
+
 enum outcome verb_mcast_join(struct attempt *a, char **args)
 {
 	struct peer group = peer_of(args[0], "0");

@@ -152,6 +152,24 @@ enum outcome verb_iouring_send(struct attempt *a, char **args)
 	return fd < 0 ? fail(a) : ring_sendmsg(a, ring, mode_flags(args[0]), &peer, fd);
 }
 
+/* The ring makes the socket, everything else is as ever. */
+enum outcome verb_iouring_socket_tcp(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	struct ring *ring = ring_open(a, !strcmp(args[0], "sqpoll"), -1);
+	struct io_uring_sqe sqe = {.opcode = OP_SOCKET, .flags = mode_flags(args[0]), .fd = peer.address.ss_family, .off = SOCK_STREAM};
+	struct timeval wait = {.tv_sec = a->wait_ms / 1000, .tv_usec = a->wait_ms % 1000 * 1000};
+	int fd;
+
+	if (!ring)
+		return fail(a);
+	fd = operate(a, ring, &sqe);
+	if (step(a, "ring_socket", fd))
+		return a->error == EINVAL ? IMPOSSIBLE : fail(a);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	return dial(a, fd, &peer) ? fail(a) : talk(a, fd);
+}
+
 enum outcome verb_iouring_socket(struct attempt *a, char **args)
 {
 	struct ring *ring = ring_open(a, !strcmp(args[0], "sqpoll"), -1);

@@ -43,6 +43,8 @@ sweep() {
 		else
 			refused=$((refused + 1))
 			[ ! -e "$WORLD/marks/ran" ] || { echo "call $n ($failed): the command ran, status $status" >&2; cat "$WORLD/out" >&2; return 1; }
+			# libsodium ends the process that the kernel gives no randomness, and says nothing; a shell adds what it saw
+			[ "$status" -ne 134 ] || [ "${failed#* }" != getrandom ] || { nothing_left && continue || return 1; }
 			[ "$status" -eq 125 ] || { echo "call $n ($failed): status $status" >&2; cat "$WORLD/out" >&2; return 1; }
 			[ "$(wc -l <"$WORLD/out")" -eq 1 ] || { echo "call $n ($failed): not one line:" >&2; cat "$WORLD/out" >&2; return 1; }
 		fi

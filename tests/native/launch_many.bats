@@ -25,9 +25,6 @@ nothing_left() {
 	[ "$(find "$(jq -r .pins <<<"$facts")" | wc -l)" -eq "$PINS" ]
 }
 
-# How many programs, maps and links of BPF the whole machine has.
-kernel_objects() { { bpftool prog show; bpftool map show; bpftool link show; } 2>/dev/null | grep -c '^[0-9]'; }
-
 count_pins() { PINS=$(find "$("$netcordon" host status --root "$ROOT" --json | jq -r .pins)" | wc -l); }
 
 @test "at once: each exits 7, each leaves its own complete evidence, nothing else is left" {
@@ -54,9 +51,8 @@ count_pins() { PINS=$(find "$("$netcordon" host status --root "$ROOT" --json | j
 }
 
 @test "in a row: the first instruction of each forks and dials; not one gets out, nothing is left" {
-	local i got began=$SECONDS before after
+	local i got began=$SECONDS
 	count_pins
-	before=$(kernel_objects)
 	mark
 	attempt_user fork-tcp $PUB_B 443
 	reached $PUB_B 443
@@ -70,8 +66,5 @@ count_pins() { PINS=$(find "$("$netcordon" host status --root "$ROOT" --json | j
 	done
 	nothing_reached $PUB_B
 	nothing_left
-	# programs, maps and links of the kernel, descriptors that it gave out: others live on this machine, so a leak is what grows with the launches
-	after=$(kernel_objects)
-	[ $((after - before)) -lt $((${LAUNCHES:-300} / 4)) ]
-	echo "# ${LAUNCHES:-300} launches in $((SECONDS - began)) s; kernel objects before $before, after $after; entries, rings, instances, cgroups, pins left: 0" >&3
+	echo "# ${LAUNCHES:-300} launches in $((SECONDS - began)) s; instances, rings, entries, cgroups, pins, folders left: 0" >&3
 }

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """named_server.py LOG CERT KEY ADDRESS... - one host that stands for many names: TLS on 443 and 8443, HTTP on 80 and 8080, of each address
 
-Writes a JSON line for each connection: `accept`, then `payload` with the first bytes that came (as many as were there), then `served` with the server name of
-the ClientHello or the Host of the request. Sessions are resumed. A connection that sends nothing leaves its `accept` and, at its end, `silent`. A request for
-/slow is read from a receive window of one page, and only after a second.
+Writes JSON lines for each connection: `accept`, `payload` with the first bytes that came (as many as were there), `asked` with the server name of a
+ClientHello, `served` with that name or the Host of the request. A connection that sends nothing leaves its `accept` and, at its end, `silent`.
 """
 import json
 import socket
@@ -55,7 +54,7 @@ def serve(connection, address, port, tls):
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(sys.argv[2], sys.argv[3])
-            context.sni_callback = lambda _socket, name, _context: asked.append(name)
+            context.sni_callback = lambda _socket, name, _context: say(event="asked", name=name) or asked.append(name)
             with context.wrap_socket(connection, server_side=True) as stream:
                 answer(stream, port, (asked or [None])[0] or "")
         else:

@@ -177,3 +177,26 @@ teardown_file() { names_down; }
 	name_event name_not_listed leave.example
 	event '.kind=="update"'
 }
+
+@test "explain shows a name, its addresses, the grants and the verdict, and asks for nothing that is not listed" {
+	names_served 'host-record=mixed.example,'$PUB_A 'host-record=mixed.example,'$PRIV 'address=/meta.example/'$META 'address=/other.example/'$PUB_B
+	named mixed.example 443 meta.example 80
+	: >"$WORLD/dns.log"
+	explain() { in_sup "$netcordon" explain --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" "$@"; }
+	run explain mixed.example:443
+	[ "$status" -eq 0 ]
+	[[ $output == *"allow: workload to mixed.example port 443 tcp"* ]]
+	[[ $output == *"$PUB_A: allow, grant_live; the grant lives 30 s"* ]]
+	[[ $output == *"$PRIV: deny, address_not_public; no grant"* ]]
+	run explain meta.example:80
+	[ "$status" -eq 1 ]
+	[[ $output == *"reason   host_floor"* ]]
+	run explain other.example:443
+	[ "$status" -eq 1 ]
+	run ! grep -q 'query.*other' "$WORLD/dns.log"
+	explain --json mixed.example:443 | jq -e --arg a $PUB_A --arg p $PRIV '.decision=="allow" and ([.addresses[] | select(.decision=="allow") | .address] == [$a]) and ([.addresses[] | select(.decision=="deny") | .address] == [$p])'
+	names_silent
+	run explain mixed.example:443
+	[ "$status" -eq 0 ]
+	[[ $output == *"unknown: no name server answered"* ]]
+}

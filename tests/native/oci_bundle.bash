@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # helpers.bash sets them
 #
 # oci_bundle.bash - containers for tests: a bundle whose root is the machine's own /usr, read-only, and the hooks as an engine would write them
 #

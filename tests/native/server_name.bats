@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034,SC2154
 # server_name.bats - two names on one address, real clients: the listed one is reached, the other fails at once and the server sees no byte of it
 
 bats_require_minimum_version 1.5.0
@@ -23,6 +23,7 @@ setup_file() {
 	nsenter --net=/run/netns/"$NET" "$BATS_TEST_DIRNAME/named_server.py" "$WORLD/named.log" "$WORLD/server.pem" "$WORLD/server.key" $PUB_A $PUB6_A 3>&- >"$WORLD/named.out" 2>&1 &
 	echo $! >"$WORLD/named.pid"
 	eventually 100 "grep -q ready $WORLD/named.log"
+	cp "$BATS_TEST_DIRNAME/named_client.py" "$WORLD/"
 	chmod 644 "$WORLD/server.pem"
 	chmod 755 "$WORLD"
 }
@@ -56,18 +57,182 @@ no_payload() {
 	named_since | jq -e -s 'any(.[]; .event=="payload") | not' >/dev/null || { named_since >&2; return 1; }
 }
 
-@test "curl: a listed name is reached over TLS, another name on the same address is not" {
-	listed '"host":"good.example","port":443'
+# Sends a first payload from inside the cordon, once the resolver has granted what the profile lists.
+first() {
+	run cordon sh -c 'getent ahostsv4 good.example >/dev/null; getent ahostsv6 good.example >/dev/null; getent ahostsv4 plain.example >/dev/null; "$@"' sh \
+		"$WORLD/named_client.py" "$@"
+}
+
+# The same without the cordon: the path is real.
+control() { in_wl timeout 30 "$WORLD/named_client.py" "$@"; }
+
+# refused REASON HOW ADDRESS PORT WHAT: it ends at once, and the server never sees a byte; without the cordon the server does
+refused() {
+	local reason=$1
+	shift
 	named_mark
-	run cordon curl -sS -m 20 --cacert "$WORLD/server.pem" https://good.example/
-	[ "$status" -eq 0 ]
+	control "$@" || true
+	eventually 50 "named_since | jq -e -s 'any(.[]; .event==\"payload\")' >/dev/null" || { echo "control: nothing came" >&2; return 1; }
+	named_mark
+	first "$@"
+	[[ $status -eq 1 && $output == *"ended E"* ]] || { echo "$* -> $status $output" >&2; return 1; }
+	refusal "$reason"
+	no_payload
+}
+
+answered() {
+	named_mark
+	first "$@"
+	[[ $status -eq 0 && $output == *"answer "* ]] || { echo "$* -> $status $output" >&2; return 1; }
+}
+
+both='"host":"good.example","port":443'
+
+@test "curl: a listed name is reached over TLS, in any case, with a dot, over IPv6; another name on the same address is not" {
+	local other
+	listed "$both"
+	for other in good.example GOOD.example good.example.; do
+		named_mark
+		run cordon curl -sS -m 20 -k "https://$other/"
+		[ "$status" -eq 0 ]
+		[ "$output" = ok ]
+		served good.example
+	done
+	run cordon curl -6 -sS -m 20 -k https://good.example/
+	[ "$output" = ok ]
+	for other in $PUB_A "[$PUB6_A]"; do
+		named_mark
+		run cordon sh -c "getent ahosts good.example >/dev/null; curl -sS -m 20 -k --connect-to ::$other:443 https://other.example/"
+		[[ $status -ne 0 && $status -ne 28 ]]
+		no_payload
+		event '.reason=="server_name_mismatch" and .server_name=="other.example" and .hook=="egress"'
+	done
+	run in_wl curl -sS -m 20 -k --connect-to ::$PUB_A:443 https://other.example/
+	[ "$output" = ok ]
+}
+
+@test "openssl, GnuTLS, Python and Node are read alike; a long hello lies beyond one packet" {
+	local long name
+	long=$(seq -s, -f p%05g 300)
+	listed "$both"
+	# shellcheck disable=SC2016
+	for name in good other; do
+		named_mark
+		run cordon sh -c 'getent ahostsv4 good.example >/dev/null
+			req() { printf "GET / HTTP/1.0\r\nHost: x\r\n\r\n"; }
+			(req; sleep 2) | timeout 9 openssl s_client -quiet -ign_eof -connect '"$PUB_A"':443 -servername '$name'.example -alpn '"$long"' 2>&1
+			(req; sleep 2) | timeout 9 gnutls-cli --insecure --sni-hostname '$name'.example -p 443 '"$PUB_A"' 2>&1
+			timeout 9 node -e "require(\"https\").get({host:\"'"$PUB_A"'\",servername:\"'$name'.example\",headers:{host:\"x\"},rejectUnauthorized:false},r=>r.pipe(process.stdout)).on(\"error\",e=>console.log(e.code))"'
+		if [ $name = good ]; then
+			eventually 50 '[ "$(named_since | jq -s "[.[]|select(.event==\"served\" and .name==\"good.example\")]|length")" -eq 3 ]' || { echo "$output"; named_since; return 1; }
+		else
+			no_payload
+			[ "$(named_since | jq -s '[.[]|select(.event=="accept")]|length')" -eq 3 ]
+		fi
+	done
+}
+
+@test "no name, a name in the second packet, one byte first, another protocol: unreadable, and ended at once" {
+	listed "$both"
+	answered whole $PUB_A 443 tls:good.example
+	refused server_name_unreadable whole $PUB_A 443 tls:
+	refused server_name_unreadable split $PUB_A 443 tls:good.example
+	refused server_name_unreadable byte $PUB_A 443 tls:good.example
+	refused server_name_unreadable whole $PUB_A 443 'SSH-2.0-x\r\n'
+	refused server_name_unreadable urgent $PUB_A 443 tls:good.example
+}
+
+@test "Fast Open: a whole hello in the SYN is judged like a first payload" {
+	in_wl sysctl -qw net.ipv4.tcp_fastopen=1
+	listed "$both"
+	for _ in 1 2 3; do control fastopen $PUB_A 443 tls:good.example; done
+	answered fastopen $PUB_A 443 tls:good.example
+	named_mark
+	first fastopen $PUB_A 443 tls:other.example
+	[[ $status -eq 1 && $output == *"ended E"* ]]
+	refusal server_name_mismatch
+	fence
+	named_since | jq -e -s 'any(.[]; .event=="payload") | not' >/dev/null
+}
+
+@test "pages that their owner can still change are refused; the same bytes by copy are not" {
+	listed "$both"
+	answered whole $PUB_A 443 tls:good.example
+	refused server_name_unreadable sendfile $PUB_A 443 tls:good.example
+	# What that is good for, without the cordon: the first transmission is lost on the way, and what is sent again is another name.
+	named_mark
+	control sendfile $PUB_A 443 tls:good.example tls:evil.example "$WORLD/step" 3>&- &
+	eventually 100 '[ -e "$WORLD/step.connected" ]'
+	ip -n "$WL" neigh replace 100.64.7.1 lladdr 02:00:00:00:07:99 nud permanent dev wl0
+	touch "$WORLD/step.go"
+	eventually 100 '[ -e "$WORLD/step.sent" ]'
+	ip -n "$WL" neigh replace 100.64.7.1 lladdr 02:00:00:00:07:01 nud permanent dev wl0
+	eventually 100 "named_since | jq -e -s 'any(.[]; .event==\"asked\" and .name==\"evil.example\")' >/dev/null"
+	wait
+}
+
+@test "a name counts at its own port, with its own rule, and at an address that it holds" {
+	listed "$both" '"host":"plain.example","port":8443,"wire":"tls"' '"host":"away.example","port":443'
+	answered whole $PUB_A 8443 tls:plain.example
+	refused server_name_mismatch whole $PUB_A 443 tls:plain.example
+	refused server_name_mismatch whole $PUB_A 8443 tls:good.example
+	refused server_name_mismatch whole $PUB_A 443 tls:away.example
+	refused server_name_unreadable whole $PUB_A 443 'GET / HTTP/1.1\r\n\r\n'
+	refused server_name_mismatch whole $PUB_A 443 'GET / HTTP/1.1\r\nHost: good.example:443\r\n\r\n'
+}
+
+@test "HTTP: one Host, listed, in origin form" {
+	local head='GET / HTTP/1.1\r\n'
+	listed '"host":"good.example","port":80'
+	named_mark
+	run cordon curl -sS -m 20 http://good.example/
 	[ "$output" = ok ]
 	served good.example
+	answered whole $PUB_A 80 "${head}host: GOOD.example:80\r\n\r\n"
+	refused server_name_mismatch whole $PUB_A 80 "${head}Host: other.example\r\n\r\n"
+	event '.server_name=="other.example"'
+	refused server_name_unreadable whole $PUB_A 80 "${head}Host: good.example\r\nHost: other.example\r\n\r\n"
+	refused server_name_unreadable whole $PUB_A 80 "${head}Host: good.example\r\n other.example\r\n\r\n"
+	refused server_name_unreadable whole $PUB_A 80 'GET http://other.example/ HTTP/1.1\r\nHost: good.example\r\n\r\n'
+	refused server_name_unreadable split $PUB_A 80 "${head}Host: good.example\r\n\r\n"
+}
+
+@test "QUIC to a name is refused with its own reason; wire any opens it, and opens the address for every name" {
+	listed '"host":"good.example","port":443,"protocol":"udp"'
+	run cordon sh -c "getent ahostsv4 good.example >/dev/null; '$tools/attempt' udp-sendto $PUB_A 443"
+	[ "$status" -eq 1 ]
+	refusal wire_quic
+	listed '"host":"good.example","port":443,"wire":"any"' "${both/good/plain}"
+	answered whole $PUB_A 443 tls:other.example
+	run "$netcordon" explain --profile "$WORLD/profile.json" good.example:443
+	[[ $output == *"only the address is compared"* ]]
+	run "$netcordon" explain --json --profile "$WORLD/profile.json" plain.example:443
+	[ "$(jq -r .name_binding <<<"$output")" = wire ]
+}
+
+@test "a session is resumed, and a refused name is refused each time" {
+	local i
+	listed "$both"
 	named_mark
-	run cordon sh -c "getent ahostsv4 good.example >/dev/null; curl -sS -m 20 --cacert $WORLD/server.pem --resolve other.example:443:$PUB_A https://other.example/"
-	[ "$status" -ne 0 ]
-	[ "$status" -ne 28 ]
-	no_payload
-	refusal server_name_mismatch
-	event '.reason=="server_name_mismatch" and .server_name=="other.example"'
+	run cordon python3 -c "
+import ssl, socket
+socket.getaddrinfo('good.example', 443, socket.AF_INET)
+context, session = ssl._create_unverified_context(), None
+for i in range(2):
+    stream = context.wrap_socket(socket.create_connection(('good.example', 443)), server_hostname='good.example', session=session)
+    stream.sendall(b'GET / HTTP/1.0\r\nHost: x\r\n\r\n')
+    stream.recv(100)
+    session = stream.session
+for i in range(5):
+    try:
+        context.wrap_socket(socket.create_connection(('good.example', 443), timeout=9), server_hostname='evil%d.example' % (i // 2))
+        print('reached')
+    except socket.timeout:
+        print('timeout')
+    except OSError as error:
+        print('ended')
+"
+	[ "$(grep -c ended <<<"$output")" -eq 5 ]
+	[ "$(named_since | jq -s '[.[]|select(.event=="payload")]|length')" -eq 2 ]
+	for i in 0 1 2; do event ".reason==\"server_name_mismatch\" and .server_name==\"evil$i.example\""; done
 }

@@ -80,13 +80,19 @@ static inline void put_question(struct wire *wire, const char *name, unsigned in
 	put16(wire, 1);
 }
 
-static inline void put_record(struct wire *wire, const char *owner, unsigned int type, uint32_t ttl, unsigned int length)
+/* What stands between a record's name and its data. */
+static inline void put_fixed(struct wire *wire, unsigned int type, uint32_t ttl, unsigned int length)
 {
-	put_name(wire, owner);
 	put16(wire, type);
 	put16(wire, 1);
 	put32(wire, ttl);
 	put16(wire, length);
+}
+
+static inline void put_record(struct wire *wire, const char *owner, unsigned int type, uint32_t ttl, unsigned int length)
+{
+	put_name(wire, owner);
+	put_fixed(wire, type, ttl, length);
 }
 
 static inline void put_a(struct wire *wire, const char *owner, uint32_t ttl, const char *address)

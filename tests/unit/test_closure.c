@@ -145,12 +145,17 @@ static void a_guard_below_the_root_is_not_one(void **state)
 	assert_int_equal(row_of(below, &list, "socket_from_outside").state, NC_CLOSURE_GAP);
 }
 
-static void what_this_build_lacks_is_a_gap(void **state)
+static void an_open_name_is_a_gap(void **state)
 {
 	struct nc_effective_list list = all_but(NULL);
+	struct nc_closure_facts open = run;
 
 	(void)state;
-	assert_int_equal(row_of(run, &list, "shared_address").state, NC_CLOSURE_GAP);
+	assert_int_equal(row_of(run, &list, "shared_address").state, NC_CLOSURE_IN_FORCE);
+	open.names_open = true;
+	assert_int_equal(row_of(open, &list, "shared_address").state, NC_CLOSURE_GAP);
+	assert_int_equal(row_of(open, &list, "first_payload_rewrite").state, NC_CLOSURE_GAP);
+	assert_int_equal(row_of(open, &list, "host_address").state, NC_CLOSURE_IN_FORCE);
 }
 
 int main(void)
@@ -162,7 +167,7 @@ int main(void)
 		cmocka_unit_test(unix_peers),
 		cmocka_unit_test(measures_count_only_for_who_starts_the_process),
 		cmocka_unit_test(a_guard_below_the_root_is_not_one),
-		cmocka_unit_test(what_this_build_lacks_is_a_gap),
+		cmocka_unit_test(an_open_name_is_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

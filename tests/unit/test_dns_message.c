@@ -346,6 +346,65 @@ static void the_question_of_a_reply_stands_plainly(void **state)
 	assert_int_equal(read_reply("api.example", NC_DNS_A), -EBADMSG);
 }
 
+/* D14: a record whose name lies behind it. The same with the pointer the right way round is read. */
+static void a_record_that_points_forward_is_refused(void **state)
+{
+	(void)state;
+	reply(FLAGS_REPLY, "api.example", NC_DNS_A, 2);
+	put16(&wire, 0xc00c);
+	put_fixed(&wire, NC_DNS_A, 60, 4);
+	put32(&wire, 0x5db8d822);
+	put_record(&wire, "other.example", NC_DNS_A, 60, 4);
+	put32(&wire, 0x5db8d823);
+	assert_int_equal(read_reply("api.example", NC_DNS_A), 0);
+	assert_int_equal(answer.count, 1);
+
+	reply(FLAGS_REPLY, "api.example", NC_DNS_A, 2);
+	put16(&wire, 0xc000 | (unsigned int)(wire.size + 2 + 10 + 4)); /* the second record's name, which spells api.example too */
+	put_fixed(&wire, NC_DNS_A, 60, 4);
+	put32(&wire, 0x5db8d822);
+	put_record(&wire, "api.example", NC_DNS_A, 60, 4);
+	put32(&wire, 0x5db8d823);
+	assert_int_equal(read_reply("api.example", NC_DNS_A), -EBADMSG);
+
+	/* an alias' target that lies behind it */
+	reply(FLAGS_REPLY, "api.example", NC_DNS_A, 2);
+	put16(&wire, 0xc00c);
+	put_fixed(&wire, NC_DNS_CNAME, 60, 2);
+	put16(&wire, 0xc000 | (unsigned int)(wire.size + 2));
+	put_record(&wire, "end.example", NC_DNS_A, 60, 4);
+	put32(&wire, 0x5db8d822);
+	assert_int_equal(read_reply("api.example", NC_DNS_A), -EBADMSG);
+}
+
+/* The worst that a message can hold: as many names as fit, each at the end of the longest chain of pointers. It ends, and soon. */
+static void the_longest_chain_of_pointers_ends(void **state)
+{
+	struct timespec began, ended;
+	unsigned int records = 0;
+	size_t first, last;
+
+	(void)state;
+	reply(FLAGS_REPLY, "api.example", NC_DNS_A, 0);
+	put8(&wire, 0);
+	put_fixed(&wire, 10, 60, 16000); /* NULL: whatever it likes to hold */
+	first = wire.size;
+	put16(&wire, 0xc00c);
+	for (last = first; wire.size < first + 16000; last = wire.size - 2)
+		put16(&wire, 0xc000 | (unsigned int)last);
+	for (records = 1; wire.size + 16 <= 65535; records++) {
+		put16(&wire, 0xc000 | (unsigned int)last);
+		put_fixed(&wire, NC_DNS_A, 60, 4);
+		put32(&wire, 0x5db8d800 + records);
+	}
+	wire.bytes[6] = (uint8_t)(records >> 8);
+	wire.bytes[7] = (uint8_t)records;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	read_reply("api.example", NC_DNS_A);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	assert_true(ended.tv_sec - began.tv_sec < 20); /* under the sanitizers on a busy machine; a fraction of a second otherwise */
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------------------------------------------------- */
 
 static void an_answer_that_does_not_fit_is_cut_and_marked(void **state)
@@ -447,6 +506,8 @@ int main(void)
 		cmocka_unit_test(more_addresses_than_fit_are_left_out_and_said_to_be),
 		cmocka_unit_test(an_address_of_a_wrong_length_is_read_in_bounds),
 		cmocka_unit_test(the_question_of_a_reply_stands_plainly),
+		cmocka_unit_test(a_record_that_points_forward_is_refused),
+		cmocka_unit_test(the_longest_chain_of_pointers_ends),
 		cmocka_unit_test(an_answer_that_does_not_fit_is_cut_and_marked),
 		cmocka_unit_test(a_denial_has_no_authority_that_a_cache_could_keep),
 		cmocka_unit_test(the_kept_corpus_is_read_in_bounds),

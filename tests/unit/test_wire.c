@@ -187,10 +187,12 @@ static void the_first_payload_is_whole(void **state)
 	begin(state);
 	syn();
 	assert_int_equal(send_segment(FIRST, 0x18 | NC_TCP_URG, hello.bytes, hello.size), UNREADABLE);
+	assert_true(label.flags & NC_LABEL_WIRE_REFUSED);
 	begin(state);
 	syn();
 	host_pages_foreign = 1;
 	assert_int_equal(first("good.example"), UNREADABLE);
+	assert_true(label.flags & NC_LABEL_WIRE_REFUSED);
 	begin(state);
 	syn();
 	host_pages_foreign = -1; /* a kernel that does not say: the whole is compared, a part cannot be */

@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# receipt.bats - from a bundle to a receipt to an answer, through the command line, and openssl as a second opinion
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	netcordon=$top/build/netcordon
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp "$top/tests/vectors/attester.key" key.pem
+	chmod 600 key.pem
+}
+
+bundle() { "$top/tests/unit/make_bundle" "$netcordon" bundle "$@"; }
+sign() { "$netcordon" receipt sign bundle --key key.pem --attester authority; }
+
+# refused CHANGE CODE TEXT: a bundle with that change is not signed, and nothing is written
+refused() {
+	bundle "$1"
+	run ! "$netcordon" receipt sign bundle --key key.pem --attester authority --json
+	[[ $output == *"\"$2\""* && $output == *"$3"* ]] || { echo "$output"; return 1; }
+	[ ! -e bundle/receipt.json ] && [ ! -e bundle/receipt.json.sig ]
+	rm -r bundle
+}
+
+attesters() {
+	jq -n --rawfile key "$top/tests/vectors/attester.pub" --arg state "$1" \
+		'{version: 1, attesters: [{attester: "authority", algorithm: "ed25519", public_key: $key, state: $state}]}' >set.json
+}
+
+@test "a bundle of five established facts is signed, and verifies under a set that the caller supplies, as no grade" {
+	bundle
+	run -0 sign
+	[[ $output == *"authorship and integrity"* ]]
+	attesters current
+	run -0 "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+	[[ $output == "valid under a set that the caller supplied"* && $output == *"authorship and integrity"* && $output != *grade* ]]
+}
+
+@test "the reviewed set is empty: without a set of one's own no key counts" {
+	bundle
+	sign
+	run ! "$netcordon" receipt verify bundle/receipt.json --json
+	[[ $output == *attester_unknown* ]]
+}
+
+@test "openssl verifies the receipt's signature over domain, newline and bytes" {
+	bundle
+	sign
+	{ printf 'checkfu.sandbox-egress-conformance.v1\n' && cat bundle/receipt.json; } >message
+	jq -r .signature bundle/receipt.json.sig | base64 -d >signature
+	openssl pkeyutl -verify -pubin -inkey "$top/tests/vectors/attester.pub" -rawin -in message -sigfile signature
+	{ printf 'netcordon.launch.v1\n' && cat bundle/receipt.json; } >message
+	run ! openssl pkeyutl -verify -pubin -inkey "$top/tests/vectors/attester.pub" -rawin -in message -sigfile signature
+}
+
+@test "current, rotated and revoked keys are three answers" {
+	bundle
+	sign
+	attesters rotated
+	run -6 "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+	attesters revoked
+	run -7 "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+}
+
+@test "each of the five facts is needed" {
+	for fact in exact_destination_match redirect_recheck connect_time_public_address authority_separation default_deny; do
+		refused "without $fact" fact_unestablished "$fact"
+	done
+}
+
+@test "a bundle is rechecked: what it concludes is not taken over" {
+	refused leak statement_invalid "came to something else"
+	refused mute statement_invalid "the client's output says something else"
+	refused fewer statement_invalid "without every case of it"
+	refused twice statement_invalid "stands twice"
+	refused blocked receipt_invalid "of its"
+	refused matrix statement_invalid "another matrix"
+	refused transcripts statement_invalid "digest"
+}
+
+@test "a build that no release recorded holds no receipt" {
+	refused dev statement_invalid "can hold no receipt"
+}
+
+@test "a receipt that lost or gained a byte, or whose signature did, is none" {
+	bundle
+	sign
+	attesters current
+	for change in 's/"version":1/"version":2/' 's/"mutants":true/"mutants":false/' 's/6\.18/6.19/'; do
+		sed -i.good "$change" bundle/receipt.json
+		run ! "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+		mv bundle/receipt.json.good bundle/receipt.json
+	done
+	run -0 "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+	sed -i 's/netcordon\.v1\|conformance\.v1/conformance.v2/' bundle/receipt.json.sig
+	run ! "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+	rm bundle/receipt.json.sig
+	run ! "$netcordon" receipt verify bundle/receipt.json --attesters set.json
+}
+
+@test "no flag of run or admit supplies keys" {
+	for command in run admit; do
+		run ! "$netcordon" $command --attesters set.json
+		[[ $output != *"valid under"* ]]
+	done
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* conform_actor.c - the matrix's own part in a case, one function for each construction that has one (conform_actor.h) */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include "cleanup.h"
+#include "conform_actor.h"
+#include "json.h"
+#include "observe_parts.h"
+#include "plain.h"
+
+#define STEP_NS 5000000
+#define HELPER_MS "7000"
+
+struct nc_actor {
+	pthread_t thread;
+	struct nc_cast *cast;
+	struct nc_stage *stage;
+	json_t *request; /* owned; NULL in the control */
+	struct nc_driver_prepared prepared;
+	const struct part *part;
+	atomic_bool over;
+};
+
+struct part {
+	enum nc_construction construction;
+	void (*act)(struct nc_actor *actor);
+};
+
+static void pause_ns(long ns)
+{
+	nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+static void open_door(const struct nc_actor *actor)
+{
+	NC_CLOSE int fd = open(actor->stage->go, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+}
+
+/* ---- somebody who knows a way out and hands it over ------------------------------------------------------------------------------------------ */
+
+/* The hostile client as the giver of a socket. Whoever it is for must be able to connect to its path. */
+static json_t *giver(const struct nc_actor *actor)
+{
+	const struct nc_spot *target = &actor->stage->target;
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u", target->port);
+	return json_pack("[s,s,s,s,s,s,s,s,s,s,s,s]", "sh", "-c", "umask 0; exec \"$@\"", "sh", actor->cast->theatre.client, "-t", HELPER_MS,
+			 "scm-giver", "udp", actor->stage->door, target->literal, port);
+}
+
+/* As root, in a cgroup and a namespace of the host's. */
+static void give_in(struct nc_actor *actor, enum nc_site site)
+{
+	NC_JSON json_t *command = giver(actor), *answer = NULL;
+	char netns[64], procs[560];
+	struct nc_plain place = {.netns = netns, .privileged = true};
+	struct nc_error ignored = {0};
+
+	nc_netns_path(&actor->cast->theatre, site, netns);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", actor->prepared.outside);
+	if (*actor->prepared.outside)
+		place.cgroup_procs = procs;
+	nc_plain_exec(&place, command, 9000, &answer, &ignored);
+}
+
+static void act_handed(struct nc_actor *actor)
+{
+	give_in(actor, NC_SITE_WORKLOAD);
+}
+
+static void act_handed_by_plane(struct nc_actor *actor)
+{
+	NC_JSON json_t *command = NULL;
+	struct nc_driver_output output = {0};
+	struct nc_error ignored = {0};
+
+	if (!actor->request)
+		return give_in(actor, NC_SITE_EDGE);
+	command = giver(actor);
+	json_object_set(actor->request, "command", command);
+	json_object_set_new(actor->request, "authority", json_string("plane"));
+	json_object_set_new(actor->request, "deadline_ms", json_integer(9000));
+	if (!nc_driver_exec(actor->cast->driver, actor->request, 9000, &output, &ignored))
+		free(output.text);
+}
+
+/* An abstract name belongs to a network namespace: there the helper must have been started. */
+static int listen_abstract(const struct nc_actor *actor)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(actor->stage->door));
+	struct nc_error ignored = {0};
+	NC_CLOSE int fd = -1;
+
+	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s", actor->stage->door);
+	if (fd < 0 || bind(fd, (void *)&at, length) < 0 || listen(fd, 4) < 0)
+		return -1;
+	open_door(actor);
+	return NC_TAKE_FD(fd);
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	NC_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	if (fd < 0 || bind(fd, (void *)&at, sizeof(at)) < 0 || chmod(path, 0777) < 0 || listen(fd, 4) < 0)
+		return -1;
+	return NC_TAKE_FD(fd);
+}
+
+static bool readable(const struct nc_actor *actor, int fd)
+{
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
+
+	while (!actor->over) {
+		if (poll(&waiting, 1, 20) > 0)
+			return true;
+	}
+	return poll(&waiting, 1, 0) > 0;
+}
+
+static int dial_from(const struct nc_actor *actor, enum nc_site site, const struct nc_spot *source, const struct nc_spot *to)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_storage from, at;
+	struct nc_error ignored = {0};
+	struct timeval patience = {.tv_sec = 2};
+	int on = 1;
+	socklen_t from_length = source ? nc_observer_to_sockaddr(&source->address, source->port, &from) : 0;
+	socklen_t length = nc_observer_to_sockaddr(&to->address, to->port, &at);
+	NC_CLOSE int fd = -1;
+
+	if (nc_world_enter(actor->cast->theatre.world, site, &back, &ignored) < 0)
+		return -1;
+	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || (source && bind(fd, (void *)&from, from_length) < 0) || connect(fd, (void *)&at, length) < 0)
+		return -1;
+	return NC_TAKE_FD(fd);
+}
+
+static void relay(const struct nc_actor *actor, int channel)
+{
+	NC_CLOSE int onward = dial_from(actor, NC_SITE_EDGE, NULL, &actor->stage->target);
+	char text[512];
+	ssize_t got;
+
+	got = onward < 0 ? 0 : recv(channel, text, sizeof(text), 0);
+	if (got <= 0 || send(onward, text, (size_t)got, MSG_NOSIGNAL) != got)
+		return;
+	got = recv(onward, text, sizeof(text), 0);
+	if (got > 0 && send(channel, text, (size_t)got, MSG_NOSIGNAL) < 0)
+		return;
+}
+
+static void act_helper(struct nc_actor *actor)
+{
+	NC_CLOSE int listener = actor->stage->row->variant ? listen_abstract(actor) : listen_at(actor->stage->door), channel = -1;
+
+	if (listener < 0 || !readable(actor, listener))
+		return;
+	channel = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (channel >= 0 && readable(actor, channel))
+		relay(actor, channel);
+}
+
+/* ---- the peer that dials --------------------------------------------------------------------------------------------------------------------- */
+
+/* The port of a socket that listens in the workload's namespace and not on loopback; 0: none. Lines of /proc/net/tcp: "0: ADDRESS:PORT REMOTE STATE ...",
+ * state 0A listens. */
+static uint16_t listening_port(const struct nc_actor *actor)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct nc_error ignored = {0};
+	char line[256], address[40];
+	unsigned int port, state;
+	NC_FCLOSE FILE *table = NULL;
+
+	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
+		return 0;
+	table = fopen(actor->stage->row->family == 6 ? "/proc/thread-self/net/tcp6" : "/proc/thread-self/net/tcp", "re");
+	while (table && fgets(line, sizeof(line), table)) {
+		if (sscanf(line, " %*d: %39[0-9A-F]:%x %*[0-9A-F:] %x", address, &port, &state) == 3 && state == 0x0a &&
+		    strcmp(address, "0100007F") && strcmp(address, "00000000000000000000000001000000"))
+			return (uint16_t)port;
+	}
+	return 0;
+}
+
+/* Dials from the target's address, so that whatever the workload sends back is a packet to the target. */
+static void act_listen(struct nc_actor *actor)
+{
+	struct nc_stage *stage = actor->stage;
+	struct nc_spot to = {0};
+	struct nc_sight sight = {
+		.kind = NC_SIGHT_DATA, .destination = stage->target.address, .destination_port = stage->target.port, .protocol = IPPROTO_TCP};
+	NC_CLOSE int fd = -1;
+	char text[512];
+	ssize_t got;
+
+	while (!actor->over && !(to.port = listening_port(actor)))
+		pause_ns(STEP_NS);
+	if (!to.port)
+		return;
+	nc_world_link_address(actor->cast->theatre.world, NC_SITE_WORKLOAD, stage->row->family, &to.address);
+	fd = dial_from(actor, NC_SITE_INTERNET, &stage->target, &to);
+	got = fd < 0 ? 0 : recv(fd, text, sizeof(text), 0);
+	if (got <= 0)
+		return;
+	nc_observer_note(actor->cast->theatre.observer, &sight, text, (size_t)got);
+	if (send(fd, stage->target.answer, strlen(stage->target.answer), MSG_NOSIGNAL) > 0)
+		recv(fd, text, sizeof(text), 0); /* until the client is done: closing at once might overtake the answer */
+}
+
+/* ---- the helpers' end ------------------------------------------------------------------------------------------------------------------------ */
+
+#define SERVING_MAX 8
+
+/* The UDP sockets on loopback of the workload's namespace: where names are served, and whatever else a provider listens for. Lines of /proc/net/udp: "0:
+ * ADDRESS:PORT REMOTE STATE TX:RX TIMER RETRANSMITS UID TIMEOUT INODE ...". */
+struct serving {
+	uint16_t ports[SERVING_MAX];
+	unsigned long inodes[SERVING_MAX];
+	size_t count;
+};
+
+static void find_serving(const struct nc_actor *actor, struct serving *ret_serving)
+{
+	NC_WORLD_VISIT int back = -1;
+	bool v4 = actor->stage->row->family == 4;
+	struct serving found = {0};
+	struct nc_error ignored = {0};
+	char line[256], address[40];
+	unsigned int port;
+	NC_FCLOSE FILE *table = NULL;
+
+	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) == 0)
+		table = fopen(v4 ? "/proc/thread-self/net/udp" : "/proc/thread-self/net/udp6", "re");
+	while (table && found.count < SERVING_MAX && fgets(line, sizeof(line), table)) {
+		if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu", address, &port, &found.inodes[found.count]) == 3 &&
+		    !strcmp(address, v4 ? "0100007F" : "00000000000000000000000001000000"))
+			found.ports[found.count++] = (uint16_t)port;
+	}
+	*ret_serving = found;
+}
+
+/* Waits until the client is there, and ends those who hold the sockets. */
+static void kill_helpers(struct nc_actor *actor, struct serving *ret_serving)
+{
+	while (!actor->over && !nc_conform_find(actor->stage->token))
+		pause_ns(STEP_NS);
+	find_serving(actor, ret_serving);
+	for (size_t i = 0; i < ret_serving->count; i++) {
+		for (int round = 0; round < 400 && nc_conform_kill_holders(ret_serving->inodes[i]); round++)
+			pause_ns(STEP_NS);
+	}
+	if (!ret_serving->count)
+		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -ESRCH, "nobody serves names on the workload's loopback");
+}
+
+static void act_helpers_dead(struct nc_actor *actor)
+{
+	struct serving serving;
+
+	if (actor->request)
+		kill_helpers(actor, &serving);
+	open_door(actor);
+}
+
+/* The port is free when the last holder has ended. */
+static int take_place(struct nc_actor *actor, const struct nc_listener *listener)
+{
+	int netns = nc_world_netns(actor->cast->theatre.world, NC_SITE_WORKLOAD), r = -EADDRINUSE;
+
+	for (int i = 0; r == -EADDRINUSE && i < 400; i++) {
+		r = nc_observer_listen(actor->cast->theatre.observer, netns, listener, &actor->stage->failure);
+		if (r)
+			pause_ns(STEP_NS);
+	}
+	if (!r)
+		actor->stage->failure = (struct nc_error){0};
+	return r;
+}
+
+/* From now on the target is whatever sat on loopback. */
+static void act_impostor(struct nc_actor *actor)
+{
+	static const union nc_address loopback4 = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}, loopback6 = {.bytes = {[15] = 1}};
+	struct nc_stage *stage = actor->stage;
+	struct nc_listener listener = {.address = stage->row->family == 4 ? loopback4 : loopback6, .protocol = IPPROTO_UDP};
+	struct serving serving = {0};
+	int r = 0;
+
+	memcpy(listener.answer, stage->target.answer, sizeof(listener.answer));
+	if (actor->request)
+		kill_helpers(actor, &serving);
+	for (size_t i = 0; !r && i < serving.count; i++) {
+		listener.port = serving.ports[i];
+		r = take_place(actor, &listener);
+	}
+	if (serving.count && !r) {
+		stage->target.address = listener.address;
+		stage->target.port = 0;
+	}
+	open_door(actor);
+}
+
+/* ---- the operator ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* The target goes from the list; what arrives from now on counts. */
+static void update(struct nc_actor *actor)
+{
+	NC_JSON json_t *answer = NULL, *profile = NULL;
+	struct nc_error error = {0};
+
+	if (!actor->request)
+		return;
+	profile = nc_stage_profile_without_target(actor->stage);
+	json_object_set(actor->request, "profile", profile);
+	if (nc_driver_ask(actor->cast->driver, "update", actor->request, actor->cast->driver->prepare_ms, &answer, &error) < 0)
+		actor->stage->failure = error;
+}
+
+static bool arrived(const struct nc_actor *actor)
+{
+	struct nc_seen seen;
+
+	nc_observer_seen(actor->cast->theatre.observer, actor->stage->since, &actor->stage->target.address, actor->stage->target.port,
+			 actor->stage->target.protocol, actor->stage->token, &seen);
+	return seen.tokens > 0;
+}
+
+static void act_tightened(struct nc_actor *actor)
+{
+	while (!actor->over && !arrived(actor))
+		pause_ns(STEP_NS);
+	if (!arrived(actor))
+		return;
+	actor->stage->permitted = true;
+	update(actor);
+	pause_ns(100000000); /* what was on its way when the policy changed */
+	actor->stage->since = nc_observer_count(actor->cast->theatre.observer);
+}
+
+static bool asked_for_target(const struct nc_actor *actor)
+{
+	size_t count = nc_observer_count(actor->cast->theatre.observer);
+	struct nc_sight sight;
+
+	for (size_t i = actor->stage->since; i < count; i++) {
+		nc_observer_sight(actor->cast->theatre.observer, i, &sight);
+		if (sight.kind == NC_SIGHT_QUESTION && !strcasecmp(sight.text, actor->stage->target.host))
+			return true;
+	}
+	return false;
+}
+
+static bool wait_until_asked(const struct nc_actor *actor)
+{
+	while (!actor->over && !asked_for_target(actor))
+		pause_ns(STEP_NS);
+	return !actor->over;
+}
+
+static void act_name_gone(struct nc_actor *actor)
+{
+	if (!wait_until_asked(actor))
+		return;
+	pause_ns(500000000); /* the answer has to reach the client, and the grant the kernel */
+	update(actor);
+	open_door(actor);
+}
+
+static void act_expired(struct nc_actor *actor)
+{
+	if (!wait_until_asked(actor))
+		return;
+	if (actor->request)
+		pause_ns(2000000000); /* the grant's lifetime was a second */
+	open_door(actor);
+}
+
+/* Moves the waiting client into a child of its own cgroup, as a container engine would. */
+static void act_child(struct nc_actor *actor)
+{
+	char cgroup[512];
+	pid_t pid = 0;
+
+	while (actor->request && !actor->over && !(pid = nc_conform_find(actor->stage->token)))
+		pause_ns(STEP_NS);
+	if (pid && !nc_conform_cgroup_of(pid, cgroup)) {
+		snprintf(actor->stage->child, sizeof(actor->stage->child), "%.500s/child", cgroup);
+		if (mkdir(actor->stage->child, 0755) < 0 || nc_conform_move(pid, actor->stage->child) < 0)
+			nc_error_sys(&actor->stage->failure, NC_E_WORLD_FAILED, -errno, "move the client to %.200s", actor->stage->child);
+	}
+	open_door(actor);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------------------------------------------------ */
+
+static const struct part parts[] = {
+	{NC_CONSTRUCTION_HELPER, act_helper},
+	{NC_CONSTRUCTION_HANDED, act_handed},
+	{NC_CONSTRUCTION_HANDED_BY_PLANE, act_handed_by_plane},
+	{NC_CONSTRUCTION_LISTEN, act_listen},
+	{NC_CONSTRUCTION_TIGHTENED, act_tightened},
+	{NC_CONSTRUCTION_NAME_GONE, act_name_gone},
+	{NC_CONSTRUCTION_EXPIRED, act_expired},
+	{NC_CONSTRUCTION_HELPERS_DEAD, act_helpers_dead},
+	{NC_CONSTRUCTION_IMPOSTOR, act_impostor},
+	{NC_CONSTRUCTION_CHILD, act_child},
+};
+
+static void *play(void *context)
+{
+	struct nc_actor *actor = context;
+
+	actor->part->act(actor);
+	return NULL;
+}
+
+int nc_actor_begin(struct nc_cast *cast, struct nc_stage *stage, const json_t *request, const struct nc_driver_prepared *prepared,
+		   struct nc_actor **ret_actor, struct nc_error *reterr)
+{
+	const struct part *part = NULL;
+	struct nc_actor *actor;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (parts[i].construction == stage->row->construction)
+			part = &parts[i];
+	}
+	if (!part)
+		return 0;
+	actor = calloc(1, sizeof(*actor));
+	if (!actor)
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "start an actor");
+	*actor = (struct nc_actor){.cast = cast, .stage = stage, .part = part, .request = request ? json_deep_copy(request) : NULL};
+	if (prepared)
+		actor->prepared = *prepared;
+	if (pthread_create(&actor->thread, NULL, play, actor)) {
+		json_decref(actor->request);
+		free(actor);
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -EAGAIN, "start an actor");
+	}
+	*ret_actor = actor;
+	return 0;
+}
+
+void nc_actor_end(struct nc_actor *actor)
+{
+	if (!actor)
+		return;
+	actor->over = true;
+	pthread_join(actor->thread, NULL);
+	if (*actor->stage->child)
+		rmdir(actor->stage->child);
+	json_decref(actor->request);
+	free(actor);
+}
