@@ -12,7 +12,7 @@ setup_file() {
 	world_up
 	# The examples and the states need no network: mode none.
 	echo '{"version":1,"network":{"mode":"none"},"process":{"env":{"PATH":"/usr/bin:/bin"}}}' >"$WORLD/profile.json"
-	printf '{"version":1,"root":"%s","evidence":"%s/evidence","key":"%s/key.pem"}' "$ROOT" "$WORLD" "$WORLD" >"$WORLD/conf"
+	printf '{"version":1,"upstreams":["127.0.0.1"],"root":"%s","evidence":"%s/evidence","key":"%s/key.pem"}' "$ROOT" "$WORLD" "$WORLD" >"$WORLD/conf"
 	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
 	mkdir "$ROOT/box" "$WORLD/never-ready" "$WORLD/seen"
 	mkdir -m 1777 "$WORLD/open"
@@ -97,8 +97,12 @@ requests() {
 }
 
 @test "sealing: the policy holds, the resolver and reader of events does not serve yet" {
+	# a listed name needs the resolver
+	cp "$WORLD/profile.json" "$WORLD/small.json"
+	echo '{"version":1,"network":{"mode":"allowlist","destinations":[{"host":"api.example.com","port":443}]}}' >"$WORLD/profile.json"
 	program=$WORLD/never-ready/netcordon up -- true
 	eventually 100 "nc status s >/dev/null 2>&1 && nc exec s -- true >/dev/null 2>&1"
+	cp "$WORLD/small.json" "$WORLD/profile.json"
 	[ ! -s "$WORLD/status" ]
 	requests instance_exists "" instance_not_started live deadline
 	asked 0 "" stop --json s
