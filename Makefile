@@ -36,15 +36,17 @@ LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z
 comma    := ,
 
 # Static archives: a launch is a process start, and loading a dozen shared libraries costs more than everything else that it does.
-# SHARED=1 links against the shared ones, as a distribution would.
+# The supervisor is wholly static and at a fixed address: nothing is mapped, looked up or relocated when it starts (half of its page faults). What parses
+# a workload's bytes is the edge, which is position independent. SHARED=1 links both against the shared libraries, as a distribution would.
 KERNEL_LIBS := bpf elf z nl-route-3 nl-3
 USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
+STATIC      := $(if $(SHARED)$(DEBUG),,-static -no-pie)
 DNS_LIBS     = $(call archive,ldns) $(call archive,crypto)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
 LOADER    := $(patsubst %.c,$B/%.o,$(wildcard loader/*.c))
-USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c userspace/edge_program.c,$(wildcard userspace/*.c)))
+USERSPACE := $(patsubst %.c,$B/%.o,$(filter-out userspace/main.c userspace/no_lookup.c userspace/edge_program.c,$(wildcard userspace/*.c)))
 BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
@@ -53,7 +55,7 @@ TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMP
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 DRIVERS := none guard run attach nftables proxy
-all: $B/netcordon $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program and the matrix's drivers
+all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -89,16 +91,39 @@ $B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Two programs: the DNS library and what it draws in are in the edge alone, so that they cost a launch nothing and the supervisor cannot reach them.
-$B/netcordon: $B/userspace/main.o $B/parts.a $B/netcordon-edge
+MAIN := $B/userspace/main.o $(if $(STATIC),$B/userspace/no_lookup.o)
+$B/netcordon: $(MAIN) $B/parts.a $B/netcordon-edge
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 
 $B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
+# The supervisor linked dynamically: for what is preloaded into it (tests/soak). Never installed.
+$B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
+# What a Runner links: the pure stages, without BPF or netlink. One object, of which only nc_library_* is visible.
+LIBRARY := library evidence_verify evidence_log evidence_clauses evidence_report statement key key_pem digest folder json_read json_canonical place \
+	text host receipt attesters admission capability ceiling grade revision profile profile_destination profile_process
+$B/libnetcordon.a: $(LIBRARY:%=$B/userspace/%.o) $B/loader/error.o
+	$(say) AR $@
+	$(Q)ld -r -o $B/libnetcordon.o $^
+	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $B/libnetcordon.o
+
+# Made anew each time: what stands in it are folders that the command line chooses.
+$B/netcordon.pc: userspace/netcordon.pc.in FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)version=$$(sed -n 's/^#define NC_VERSION "\(.*\)"/\1/p' userspace/revision.h); \
+		sed "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$$version|" $< >$@
+FORCE:
+
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
-DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o fields.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
 $B/drivers/run $B/drivers/attach: $B/drivers/netcordon.o
 $B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
@@ -126,9 +151,9 @@ $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) 
 # The program in which one call can be made to fail (tests/faults/faults.c). Never installed.
 FAULT_CALLS := $(shell tests/faults/calls) execvp
 $B/tests/faults/faults.o: CFLAGS += -fno-builtin -U_FORTIFY_SOURCE
-$B/netcordon-faults: $B/tests/faults/faults.o $B/userspace/main.o $(USERSPACE) $(LOADER) | $B/netcordon-edge
+$B/netcordon-faults: $B/tests/faults/faults.o $(MAIN) $B/parts.a | $B/netcordon-edge
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(FAULT_CALLS:%=-Wl,--wrap=%) $^ $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
 
 # The same program under another manifest: what an upgrade finds installed. Never installed.
@@ -185,7 +210,7 @@ check-unit check-packet check-native: check-%:
 	$(Q)tests/check $*
 
 # The same tests on every kernel that netcordon claims, in virtual machines (tests/vm/kernels.list, tests/vm/runs.list).
-check-vm: deps ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_TESTS=PATTERN select
+check-vm: deps deb-both ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_TESTS=PATTERN select
 	$(Q)$(MAKE) --no-print-directory tests-built
 	$(Q)tests/vm/run
 
@@ -200,7 +225,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
@@ -219,9 +244,10 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## what a launch costs over a bare fork and exec, and a call with the programs over one without
+bench: deps ## what a launch costs over a bare fork and exec, a call with the programs over one without, and the resolver against dnsmasq
 	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $(LAUNCHES)
+	$(Q)tests/bench/resolver $B/netcordon
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
@@ -267,6 +293,14 @@ INSTALLED = \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
 	docs/oci.md:$(DOCDIR)/oci.md:644 \
+	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(DATADIR)/examples/$f:755) \
+	examples/verify.c:$(DATADIR)/examples/verify.c:644 \
+	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
+	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
+	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
+	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
+	docs/runner.md:$(DOCDIR)/runner.md:644 \
+	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	README.md:$(DOCDIR)/README.md:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
@@ -280,7 +314,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

@@ -60,7 +60,7 @@ static __always_inline int nc_resolver_lives(struct bpf_sock_addr *ctx, const st
 	if (!found)
 		return 0;
 	mark = bpf_sk_storage_get(&resolvers, found, 0, 0);
-	lives = !NC_CHECK(RESOLVER_MARK) || (mark && mark->generation == slot->generation);
+	lives = !NC_CHECK(RESOLVER_MARK) || (mark && mark->generation == slot->generation && mark->authority == slot->authority);
 	bpf_sk_release(found);
 	return lives;
 }
@@ -73,7 +73,7 @@ static __always_inline void nc_label_admit(struct nc_label *label, const struct 
 	label->admitted = flow->destination;
 	label->admitted_port_be = flow->port_be;
 	label->admitted_protocol = flow->protocol;
-	label->revision = slot->revision;
+	label->revision = flow->revision;
 	label->name_id = verdict->name_id;
 	label->policy_flags = verdict->policy_flags;
 	barrier();

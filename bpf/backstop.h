@@ -14,13 +14,14 @@
 #include "verdict.h"
 
 /* Through the loopback device: the resolver's endpoint for a redirected socket, open loopback, and a plane literal that is the host's own address. */
-static __always_inline int nc_loopback_open(const struct nc_slot *slot, const struct nc_label *label, const struct nc_flow *far)
+static __always_inline int nc_loopback_open(const struct nc_slot *slot, const struct nc_label *label, struct nc_flow *far)
 {
 	int loopback = nc_address_loopback(&far->destination);
 
+	nc_flow_begin(slot, far);
 	if ((label->flags & NC_LABEL_RESOLVER) && slot->resolver_port_be && far->port_be == slot->resolver_port_be && loopback)
 		return 1;
-	if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && far->home_netns && loopback && slot->mode != NC_MODE_NONE)
+	if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && far->home_netns && loopback && far->mode != NC_MODE_NONE)
 		return 1;
 	if (slot->authority == NC_AUTHORITY_PLANE && !loopback) {
 		const struct nc_policy_value *literal = nc_find_literal(slot, far);
@@ -31,9 +32,9 @@ static __always_inline int nc_loopback_open(const struct nc_slot *slot, const st
 }
 
 /* Is `far` what the label's socket was admitted for, under the policy of this moment? Fills the verdict when it is not. */
-static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far, struct nc_verdict *verdict)
+static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_label *label, struct nc_flow *far, struct nc_verdict *verdict)
 {
-	__u32 flags = 0;
+	__u32 flags = 0, name_id = label->name_id;
 
 	if (!(label->flags & NC_LABEL_ADMITTED) || (label->flags & NC_LABEL_RESOLVER)) {
 		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_UNADMITTED);
@@ -46,9 +47,12 @@ static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_lab
 	}
 	if (!NC_CHECK(EGRESS_REVISION) || label->revision == slot->revision)
 		return 1;
-	if (nc_still_listed(slot, far, label->name_id, &flags)) {
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	if (nc_still_listed(slot, far, &name_id, &flags) &&
+	    (name_id == label->name_id || !(label->flags & NC_LABEL_WIRE_OPEN) || !(flags & NC_POLICY_WIRE))) {
+		label->name_id = name_id;
 		label->policy_flags = flags;
-		label->revision = slot->revision;
+		label->revision = far->revision;
 		return 1;
 	}
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_UNADMITTED);
@@ -56,7 +60,7 @@ static __always_inline int nc_admitted(const struct nc_slot *slot, struct nc_lab
 }
 
 /* May this packet pass, between the label's socket and `far`? Fills the verdict when not. */
-static __always_inline int nc_decide_packet(const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far, int on_loopback,
+static __always_inline int nc_decide_packet(const struct nc_slot *slot, struct nc_label *label, struct nc_flow *far, int on_loopback,
 					    struct nc_verdict *verdict)
 {
 	if (NC_CHECK(EGRESS_LOOPBACK) && on_loopback) {

@@ -33,7 +33,12 @@
 	X(RESOLVER_MARK, 21, "resolver_mark", "a redirect goes only to the marked socket")                                                           \
 	X(PASSED, 22, "passed", "a socket that was handed in is refused (LSM)")                                                                      \
 	X(FAMILY, 23, "family", "address families past the cordon's sight are refused (LSM)")                                                        \
-	X(RECHECK, 24, "recheck", "what was admitted before says nothing about the next connection")
+	X(RECHECK, 24, "recheck", "what was admitted before says nothing about the next connection")                                                 \
+	X(WIRE, 25, "wire", "the name in the first bytes is compared")                                                                               \
+	X(WIRE_GRANT, 26, "wire_grant", "a name in the first bytes counts only where it holds a grant for this address")                             \
+	X(WIRE_PORT, 27, "wire_port", "a name in the first bytes counts only at a port that the policy lists for it")                                \
+	X(WIRE_AGAIN, 28, "wire_again", "the first bytes lie in the kernel's own pages and are compared again when they are sent again")             \
+	X(WIRE_QUIC, 29, "wire_quic", "UDP to a name that is compared on the wire is refused")
 
 #define NC_ENUM_CHECK(symbol, bit, ...) NC_CHECK_BIT_##symbol = bit,
 enum nc_check_bit { NC_CHECKS(NC_ENUM_CHECK) };

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf_core_read.h>
 #include "maps.h"
+#include "server_name.h"
 #include "verdict.h"
 
 /* What a program knows beyond flow and verdict. Cleared by the caller. */
@@ -17,9 +18,11 @@ struct nc_sighting {
 	__u32 slot_index;
 	__u8 hook;
 	__u8 family; /* 4 or 6 */
-	__u8 reserved[2];
+	__u8 ends;   /* 1: the connection is to be ended, so user space is told each time */
+	__u8 name_length;
 	__u32 detail;
-	__u32 reserved2;
+	__u32 name_at; /* packet programs: where a name of name_length bytes that was asked for stands in the packet */
+	__u64 name_hash;
 	__u64 socket_cookie;
 	const struct nc_label *label; /* packet programs: what had been admitted */
 };
@@ -55,19 +58,9 @@ static __always_inline void nc_event_fill_task(struct nc_event *event)
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 }
 
-static __always_inline int nc_event_send(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-					 const struct nc_sighting *sighting, int has_task)
+static __always_inline void nc_event_fill(struct nc_event *event, const struct nc_slot *slot, const struct nc_flow *flow,
+					  const struct nc_verdict *verdict, const struct nc_sighting *sighting)
 {
-	__u32 ring_index = slot->ring;
-	void *ring = bpf_map_lookup_elem(&events, &ring_index);
-	struct nc_event *event;
-
-	if (!ring)
-		return 0;
-	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
-	if (!event)
-		return 0;
-	__builtin_memset(event, 0, sizeof(*event));
 	event->version = NC_ABI_VERSION;
 	event->size = sizeof(*event);
 	event->slot = sighting->slot_index;
@@ -90,15 +83,57 @@ static __always_inline int nc_event_send(const struct nc_slot *slot, const struc
 		event->admitted = sighting->label->admitted;
 		event->admitted_port_be = sighting->label->admitted_port_be;
 	}
+}
+
+static __always_inline int nc_event_send(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+					 const struct nc_sighting *sighting, int has_task)
+{
+	__u32 ring_index = slot->ring;
+	void *ring = bpf_map_lookup_elem(&events, &ring_index);
+	struct nc_event *event;
+
+	if (!ring)
+		return 0;
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event)
+		return 0;
+	__builtin_memset(event, 0, sizeof(*event));
+	nc_event_fill(event, slot, flow, verdict, sighting);
 	if (has_task)
 		nc_event_fill_task(event);
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }
 
-/* Counts the decision, and tells it when it is new. slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
-static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-				    const struct nc_sighting *sighting, int has_task)
+/* With the name that was asked for. A repeat is only worth the ring's first half: the other is for what has not been told yet. */
+static __always_inline int nc_event_send_named(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_flow *flow,
+					       const struct nc_verdict *verdict, const struct nc_sighting *sighting, __u8 flags)
+{
+	__u32 ring_index = slot->ring;
+	void *ring = bpf_map_lookup_elem(&events, &ring_index);
+	struct nc_named_event *named;
+	__u32 length = sighting->name_length;
+
+	if (!ring)
+		return 0;
+	if ((flags & NC_EVENT_REPEAT) && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2)
+		return 0;
+	named = bpf_ringbuf_reserve(ring, sizeof(*named), 0);
+	if (!named)
+		return 0;
+	__builtin_memset(named, 0, sizeof(*named));
+	nc_event_fill(&named->event, slot, flow, verdict, sighting);
+	named->event.size = sizeof(*named);
+	named->event.flags = flags;
+	if (length && !bpf_skb_load_bytes(skb, sighting->name_at, named->name, nc_bounded(length, 255)))
+		named->name_length = length;
+	bpf_ringbuf_submit(named, 0);
+	return 1;
+}
+
+/* Counts the decision; the row of `seen` that it belongs to, counted too. NULL: the map is full of others. */
+static __always_inline struct nc_seen_value *nc_sight(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+						      const struct nc_sighting *sighting)
 {
 	struct nc_seen_key key = {};
 	struct nc_seen_value fresh = {}, *value;
@@ -111,6 +146,7 @@ static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_
 	key.protocol = flow->protocol;
 	key.reason = verdict->reason;
 	key.authority = slot->authority;
+	key.name_hash = sighting->name_hash;
 	value = bpf_map_lookup_elem(&seen, &key);
 	if (!value) {
 		fresh.first_ns = now;
@@ -120,12 +156,41 @@ static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_
 	if (value) {
 		__sync_fetch_and_add(&value->count, 1);
 		value->last_ns = now;
+	}
+	return value;
+}
+
+/* Counts the decision, and tells it when it is new. slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
+static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				    const struct nc_sighting *sighting, int has_task)
+{
+	struct nc_seen_value *value = nc_sight(slot, flow, verdict, sighting);
+
+	if (value) {
 		/* Two processors may both see 0 here: an event too many, never one too few. */
 		if (value->reported)
 			return;
 		value->reported = 1;
 	}
 	if (!nc_event_send(slot, flow, verdict, sighting, has_task)) {
+		nc_count(sighting->slot_index, NC_COUNTER_LOST);
+		if (value)
+			value->reported = 0;
+	}
+}
+
+/* The same for a refused name. A connection that is to be ended is told each time, for whoever ends it. */
+static __always_inline void nc_note_name(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_flow *flow,
+					 const struct nc_verdict *verdict, const struct nc_sighting *sighting)
+{
+	struct nc_seen_value *value = nc_sight(slot, flow, verdict, sighting);
+	__u8 flags = value && value->reported ? NC_EVENT_REPEAT : 0;
+
+	if (flags && !sighting->ends)
+		return;
+	if (value)
+		value->reported = 1;
+	if (!nc_event_send_named(skb, slot, flow, verdict, sighting, flags) && !flags) {
 		nc_count(sighting->slot_index, NC_COUNTER_LOST);
 		if (value)
 			value->reported = 0;

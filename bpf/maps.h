@@ -55,6 +55,15 @@ struct {
 	__type(value, struct nc_policy_value);
 } plane_policy SEC(".maps");
 
+/* Written by the loader, with the policy: what a name in the first bytes of a connection is known as. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__type(key, struct nc_name_key);
+	__type(value, __u32);
+} names SEC(".maps");
+
 /* Written by the resolver. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

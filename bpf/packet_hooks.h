@@ -17,6 +17,60 @@
 #include "backstop.h"
 #include "socket_hooks.h"
 
+static __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length);
+static int nc_pages_foreign(struct __sk_buff *skb);
+static __u32 nc_acknowledged(struct bpf_sock *socket);
+
+#include "wire.h"
+
+/* Verified alone, so that the key has a stack frame of its own. */
+NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __u32 authority, __u32 at, __u32 length)
+{
+	struct nc_name_key key = {};
+	__u32 *id;
+
+	if (!nc_name_key_fill(&key, skb, at & 0x1ffff, length & 255))
+		return 0;
+	key.generation = generation;
+	key.authority = authority;
+	id = bpf_map_lookup_elem(&names, &key);
+	return id ? *id : 0;
+}
+
+static __always_inline __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length)
+{
+	return nc_name_look(skb, slot->generation, slot->authority, at, length);
+}
+
+/* A packet program is given the kernel's own sk_buff under another name; what it may not read there it may ask for. */
+static __always_inline int nc_pages_foreign(struct __sk_buff *skb)
+{
+	const struct sk_buff *real = (const void *)skb;
+	const struct skb_shared_info *shared;
+	unsigned char *head = 0;
+	unsigned int end = 0;
+	__u8 flags = 0;
+
+	if (bpf_core_read(&head, sizeof(head), &real->head) || bpf_core_read(&end, sizeof(end), &real->end) || !head)
+		return -1;
+	shared = (const void *)(head + end);
+	if (bpf_core_field_exists(shared->flags)) {
+		if (bpf_core_read(&flags, sizeof(flags), &shared->flags))
+			return -1;
+		return !!(flags & 0x02); /* SKBFL_SHARED_FRAG */
+	}
+	if (bpf_core_read(&flags, sizeof(flags), &shared->tx_flags))
+		return -1;
+	return !!(flags & 0x20); /* SKBTX_SHARED_FRAG */
+}
+
+static __always_inline __u32 nc_acknowledged(struct bpf_sock *socket)
+{
+	struct bpf_tcp_sock *tcp = bpf_tcp_sock(socket);
+
+	return tcp ? tcp->snd_una : 0;
+}
+
 static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
 					     const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
 {
@@ -35,19 +89,39 @@ static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct
 	nc_note_plain(slot, &flow, verdict, &sighting);
 }
 
-SEC("cgroup_skb/egress")
-int egress(struct __sk_buff *skb)
+/* The socket behind a packet; NULL when it has none that is whole. */
+static __always_inline struct bpf_sock *nc_packet_socket(struct __sk_buff *skb)
+{
+	struct bpf_sock *socket = skb->sk;
+
+	return socket ? bpf_sk_fullsock(socket) : 0;
+}
+
+/* What stands at the other end of a packet that leaves. */
+static __always_inline void nc_far_end(struct nc_flow *far, const struct nc_packet *packet, const struct nc_label *label)
+{
+	far->destination = packet->destination;
+	far->port_be = packet->destination_port_be;
+	far->protocol = packet->protocol;
+	far->home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
+}
+
+/*
+ * The egress program is three functions, each verified alone: what each packet is asked, what a packet is asked on whose connection a name has to be shown,
+ * and the telling of it. None of them is below another on the stack, which has 512 bytes for all.
+ */
+#define NC_LOOK 2 /* nc_egress_packet: passes, if nc_egress_name says so */
+
+NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 {
 	struct nc_packet packet = {};
 	struct nc_verdict verdict = {};
 	struct nc_flow far = {};
-	struct bpf_sock *socket = skb->sk;
+	struct bpf_sock *socket = nc_packet_socket(skb);
 	struct nc_label *label = 0;
 	struct nc_slot *slot = 0;
 	int plain = nc_packet_read(skb, &packet);
 
-	if (socket)
-		socket = bpf_sk_fullsock(socket);
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
@@ -55,15 +129,79 @@ int egress(struct __sk_buff *skb)
 	slot = nc_slot_at(label->slot);
 	if (!slot || (NC_CHECK(LABEL) && (!slot->generation || slot->generation != label->generation)))
 		return NC_REFUSE;
-	far.destination = packet.destination;
-	far.port_be = packet.destination_port_be;
-	far.protocol = packet.protocol;
-	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
+	nc_far_end(&far, &packet, label);
 	if ((!plain || packet.hop_limit < NC_HOP_LIMIT_LEAST) && NC_CHECK(EGRESS_FORM))
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
-		return NC_PASS;
+		return nc_wire_asked(label, &far) ? NC_LOOK : NC_PASS;
 	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
+	return NC_REFUSE;
+}
+
+/* 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows. */
+#define NC_NAME_REASON_SHIFT 56
+NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb)
+{
+	struct nc_packet packet = {};
+	struct nc_verdict verdict = {};
+	struct nc_flow far = {};
+	struct bpf_sock *socket = nc_packet_socket(skb);
+	struct nc_label *label;
+	struct nc_slot *slot;
+	__u64 found = 0;
+
+	verdict.reason = NC_REASON_INTERNAL_ERROR;
+	label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	slot = label ? nc_slot_at(label->slot) : 0;
+	if (label && slot && nc_packet_read(skb, &packet)) {
+		nc_far_end(&far, &packet, label);
+		nc_flow_begin(slot, &far);
+		if (nc_wire_decide(skb, socket, slot, label, &far, &packet, &verdict, &found))
+			return 0;
+	}
+	return (__u64)verdict.reason << NC_NAME_REASON_SHIFT | found;
+}
+
+NC_VERIFIED_ALONE int nc_egress_name_refused(struct __sk_buff *skb, __u64 what)
+{
+	struct nc_packet packet = {};
+	struct nc_verdict verdict = {};
+	struct nc_flow far = {};
+	struct nc_sighting sighting = {};
+	struct bpf_sock *socket = nc_packet_socket(skb);
+	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
+
+	if (!label || !slot || !nc_packet_read(skb, &packet))
+		return NC_REFUSE;
+	nc_far_end(&far, &packet, label);
+	nc_verdict_set(&verdict, NC_DENY, what >> NC_NAME_REASON_SHIFT);
+	sighting.slot_index = label->slot;
+	sighting.hook = NC_HOOK_EGRESS;
+	sighting.family = packet.family;
+	sighting.ends = !!(label->flags & NC_LABEL_WIRE_REFUSED);
+	sighting.socket_cookie = bpf_get_socket_cookie(skb);
+	sighting.label = label;
+	sighting.name_length = NC_FOUND_LENGTH(what);
+	sighting.name_at = NC_FOUND_AT(what) & 0x1ffff;
+	if (sighting.name_length)
+		sighting.name_hash = nc_name_sum(skb, sighting.name_at, sighting.name_length);
+	nc_note_name(skb, slot, &far, &verdict, &sighting);
+	return NC_REFUSE;
+}
+
+SEC("cgroup_skb/egress")
+int egress(struct __sk_buff *skb)
+{
+	int decision = nc_egress_packet(skb);
+	__u64 what;
+
+	if (decision != NC_LOOK)
+		return decision == NC_PASS ? NC_PASS : NC_REFUSE;
+	what = nc_egress_name(skb);
+	if (!what)
+		return NC_PASS;
+	nc_egress_name_refused(skb, what);
 	return NC_REFUSE;
 }
 

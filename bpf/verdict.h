@@ -19,13 +19,15 @@
  *    3  current task not inside the label's own authority cgroup              -> DENY authority_mismatch
  *    4  mode none; port 0                                                     -> DENY mode_none, port_zero
  *    5  port 53 in allowlist mode, unless that very literal is listed         -> REDIRECT resolver (the caller finds the socket)
- *    6  the canary's port on loopback; on the host floor, unless the host's
- *       own address as a plane literal marked non-public                      -> DENY host_floor
+ *    6  the canary's port and the other authority's resolver on loopback; on
+ *       the host floor, unless the host's own address as a plane literal
+ *       marked non-public                                                     -> DENY host_floor
  *    7  not public, unless open loopback of the private namespace, or a plane
  *       literal marked non-public, or unrestricted with non_public            -> DENY address_not_public, ALLOW loopback_open
  *    8  mode unrestricted                                                     -> ALLOW mode_unrestricted
  *    9  listed as a literal                                                   -> ALLOW literal_listed
  *   10  a live grant whose name, port and protocol the policy lists           -> ALLOW grant_live
+ *       over UDP, where a name on the wire is asked for                       -> DENY wire_quic
  *   11                                                                        -> DENY destination_not_listed
  */
 #ifndef NC_BPF_VERDICT_H
@@ -50,13 +52,15 @@
 #define NC_BE32(value) ((__be32)(value))
 #endif
 
-/* What is asked for: by a call, or by a packet. */
+/* What is asked for: by a call, or by a packet. And which policy is asked: the one that the slot named once, at the beginning, however often it changes. */
 struct nc_flow {
 	union nc_address destination;
 	__be16 port_be;
 	__u8 protocol;
 	__u8 home_netns; /* 1: the socket lives in the namespace that the instance was sealed in */
-	__u32 reserved;
+	__u8 mode;	 /* enum nc_mode; this and the next by nc_flow_begin */
+	__u8 reserved[3];
+	__u64 revision;
 };
 
 struct nc_verdict {
@@ -96,10 +100,20 @@ static __always_inline void nc_verdict_set(struct nc_verdict *verdict, __u8 deci
 	verdict->reason = reason;
 }
 
+/*
+ * The policy of this moment, read once: an entry of one revision and a name of another would make a policy that nobody wrote. The revision is read before the
+ * mode. Whoever exchanges them (loader/seal.c) sees to it that a mode never meets a revision whose entries it lacks.
+ */
+static __always_inline void nc_flow_begin(const struct nc_slot *slot, struct nc_flow *flow)
+{
+	flow->revision = *(const volatile __u64 *)&slot->revision;
+	flow->mode = *(const volatile __u8 *)&slot->mode;
+}
+
 static __always_inline void nc_policy_key_fill(struct nc_policy_key *key, const struct nc_slot *slot, const struct nc_flow *flow)
 {
 	key->generation = slot->generation;
-	key->revision = slot->revision;
+	key->revision = flow->revision;
 	key->address = flow->destination;
 	key->port_be = NC_CHECK(PORT) ? flow->port_be : NC_BE16(443);
 	key->protocol = flow->protocol;
@@ -131,30 +145,53 @@ static __always_inline const struct nc_policy_value *nc_find_name(const struct n
 	return nc_find_policy(slot->authority, &key);
 }
 
-/* Line 10. The witness grant names one live owner of {address, port, protocol}; it counts only if the policy lists that name for just these. */
-static __always_inline int nc_grant_allows(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+/* A live grant of the kind for the flow, whose name the policy lists for just these; *ret_value is that entry. NULL: none. */
+static __always_inline const struct nc_grant_value *nc_live_grant(const struct nc_slot *slot, const struct nc_flow *flow, __u8 kind,
+								  const struct nc_policy_value **ret_value)
 {
 	struct nc_grant_key key;
 	const struct nc_grant_value *grant;
-	const struct nc_policy_value *value;
 
 	key.generation = slot->generation;
 	key.address = flow->destination;
-	key.name_id = 0;
+	key.authority = slot->authority;
 	key.port_be = flow->port_be;
 	key.protocol = flow->protocol;
-	key.kind = NC_GRANT_WITNESS;
+	key.kind = kind;
 	grant = nc_find_grant(&key);
 	if (!grant)
 		return 0;
 	if (NC_CHECK(GRANT_EXPIRY) && grant->expires_ns <= nc_boot_ns())
 		return 0;
-	value = nc_find_name(slot, flow, grant->name_id);
-	if (NC_CHECK(GRANT_POLICY) && !value)
+	*ret_value = nc_find_name(slot, flow, grant->name_id);
+	if (NC_CHECK(GRANT_POLICY) && !*ret_value)
+		return 0;
+	return grant;
+}
+
+/*
+ * Line 10. The witness grant names one live owner of {address, port, protocol}; it counts only if the policy lists that name for just these. Where its name
+ * would have to stand in the first bytes, another owner whose name need not is preferred: such an owner opens the address for whatever is said there.
+ */
+static __always_inline int nc_grant_allows(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+{
+	const struct nc_policy_value *value = 0, *open_value = 0;
+	const struct nc_grant_value *grant = nc_live_grant(slot, flow, NC_GRANT_WITNESS, &value), *open;
+
+	if (!grant)
 		return 0;
 	verdict->name_id = grant->name_id;
 	verdict->policy_flags = value ? value->flags : 0;
 	nc_verdict_set(verdict, NC_ALLOW, NC_REASON_GRANT_LIVE);
+	if (!(verdict->policy_flags & NC_POLICY_WIRE))
+		return 1;
+	open = nc_live_grant(slot, flow, NC_GRANT_OPEN, &open_value);
+	if (open && open_value && !(open_value->flags & NC_POLICY_WIRE)) {
+		verdict->name_id = open->name_id;
+		verdict->policy_flags = open_value->flags;
+	} else if (NC_CHECK(WIRE_QUIC) && flow->protocol == NC_PROTO_UDP) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_WIRE_QUIC);
+	}
 	return 1;
 }
 
@@ -176,7 +213,8 @@ static __always_inline int nc_on_floor(const struct nc_slot *slot, const struct 
 	const struct nc_policy_value *literal;
 	__u32 kind;
 
-	if (slot->canary_port_be && flow->port_be == slot->canary_port_be && nc_address_loopback(&flow->destination))
+	if (((slot->canary_port_be && flow->port_be == slot->canary_port_be) || (slot->other_port_be && flow->port_be == slot->other_port_be)) &&
+	    nc_address_loopback(&flow->destination))
 		return 1;
 	kind = nc_floor_kind(&flow->destination, settings);
 	if (kind != NC_FLOOR_HOST || slot->authority != NC_AUTHORITY_PLANE)
@@ -186,28 +224,30 @@ static __always_inline int nc_on_floor(const struct nc_slot *slot, const struct 
 }
 
 /* Line 7: may an address that is not public be reached all the same? Fills the verdict when that is a decision of its own. */
-static __always_inline int nc_non_public_open(const struct nc_slot *slot, const struct nc_policy_value *literal, enum nc_address_class class)
+static __always_inline int nc_non_public_open(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_policy_value *literal,
+					      enum nc_address_class class)
 {
 	if (literal && slot->authority == NC_AUTHORITY_PLANE && (literal->flags & NC_POLICY_NON_PUBLIC))
 		return 1;
 	/* Loopback and the unspecified address mean the host itself, which no mode opens; a hidden IPv4 address may be one of the floor's. */
-	return slot->mode == NC_MODE_UNRESTRICTED && (slot->flags & NC_SLOT_NON_PUBLIC_OPEN) && class != NC_CLASS_LOOPBACK &&
+	return flow->mode == NC_MODE_UNRESTRICTED && (slot->flags & NC_SLOT_NON_PUBLIC_OPEN) && class != NC_CLASS_LOOPBACK &&
 	       class != NC_CLASS_THIS_HOST && class != NC_CLASS_THIS_NETWORK && !nc_class_hides_ipv4(class);
 }
 
 /* Lines 4 to 11. The verdict is filled in every case. */
-static __always_inline void nc_decide_destination(const struct nc_slot *slot, const struct nc_flow *flow, struct nc_verdict *verdict)
+static __always_inline void nc_decide_destination(const struct nc_slot *slot, struct nc_flow *flow, struct nc_verdict *verdict)
 {
 	const struct nc_policy_value *literal;
 	const struct nc_settings *settings;
 	enum nc_address_class class;
 
-	if (NC_CHECK(MODE_NONE) && slot->mode == NC_MODE_NONE)
+	nc_flow_begin(slot, flow);
+	if (NC_CHECK(MODE_NONE) && flow->mode == NC_MODE_NONE)
 		return nc_verdict_set(verdict, NC_DENY, NC_REASON_MODE_NONE);
 	if (!flow->port_be)
 		return nc_verdict_set(verdict, NC_DENY, NC_REASON_PORT_ZERO);
 
-	if (NC_CHECK(RESOLVER) && slot->mode == NC_MODE_ALLOWLIST && flow->port_be == NC_BE16(53) && !nc_find_literal(slot, flow))
+	if (NC_CHECK(RESOLVER) && flow->mode == NC_MODE_ALLOWLIST && flow->port_be == NC_BE16(53) && !nc_find_literal(slot, flow))
 		return nc_verdict_set(verdict, NC_REDIRECT, NC_REASON_RESOLVER);
 
 	settings = nc_find_settings();
@@ -218,15 +258,15 @@ static __always_inline void nc_decide_destination(const struct nc_slot *slot, co
 
 	class = nc_address_class_of(&flow->destination, settings);
 	verdict->address_class = class;
-	literal = slot->mode == NC_MODE_UNRESTRICTED ? 0 : nc_find_literal(slot, flow);
+	literal = flow->mode == NC_MODE_UNRESTRICTED ? 0 : nc_find_literal(slot, flow);
 	if (NC_CHECK(PUBLIC) && !nc_class_is_public(class)) {
 		if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && flow->home_netns && nc_address_loopback(&flow->destination))
 			return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LOOPBACK_OPEN);
-		if (!nc_non_public_open(slot, literal, class))
+		if (!nc_non_public_open(slot, flow, literal, class))
 			return nc_verdict_set(verdict, NC_DENY, NC_REASON_ADDRESS_NOT_PUBLIC);
 	}
 
-	if (slot->mode == NC_MODE_UNRESTRICTED)
+	if (flow->mode == NC_MODE_UNRESTRICTED)
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_MODE_UNRESTRICTED);
 	if (literal) {
 		verdict->policy_flags = literal->flags;
@@ -234,7 +274,8 @@ static __always_inline void nc_decide_destination(const struct nc_slot *slot, co
 		return nc_verdict_set(verdict, NC_ALLOW, NC_REASON_LITERAL_LISTED);
 	}
 	if (nc_grant_allows(slot, flow, verdict)) {
-		NC_REMEMBER(slot->generation);
+		if (verdict->decision == NC_ALLOW)
+			NC_REMEMBER(slot->generation);
 		return;
 	}
 	if (!NC_CHECK(LISTED) || NC_REMEMBERED(slot->generation))
@@ -268,9 +309,10 @@ static __always_inline int nc_decide_socket(const struct nc_label *label, const 
 
 /*
  * An admission of an older revision, judged again by what the current one lists, without regard to a grant's expiry: revocation ends flows, expiry
- * never does. `flow` is what had been admitted, name_id by which name (0: a literal). Returns 1 and the entry's flags when it still stands.
+ * never does. `flow` is what had been admitted, *name_id by which name (0: a literal). The name that spoke for the flow was one of perhaps several that
+ * hold the address: when it has left, whatever else lists the destination now speaks for it. Returns 1, the entry's flags and who speaks when it stands.
  */
-static __always_inline int nc_still_listed(const struct nc_slot *slot, const struct nc_flow *flow, __u32 name_id, __u32 *ret_flags)
+static __always_inline int nc_still_listed(const struct nc_slot *slot, struct nc_flow *flow, __u32 *name_id, __u32 *ret_flags)
 {
 	const struct nc_settings *settings = nc_find_settings();
 	const struct nc_policy_value *value;
@@ -278,15 +320,19 @@ static __always_inline int nc_still_listed(const struct nc_slot *slot, const str
 
 	if (!settings)
 		return 0;
-	if (name_id && slot->mode == NC_MODE_ALLOWLIST) {
-		value = nc_find_name(slot, flow, name_id);
-		if (!value || nc_on_floor(slot, flow, settings))
-			return 0;
-		*ret_flags = value->flags;
-		return 1;
+	nc_flow_begin(slot, flow);
+	if (*name_id && flow->mode == NC_MODE_ALLOWLIST) {
+		value = nc_find_name(slot, flow, *name_id);
+		if (value) {
+			*ret_flags = value->flags;
+			if (NC_CHECK(WIRE_QUIC) && flow->protocol == NC_PROTO_UDP && (value->flags & NC_POLICY_WIRE))
+				return 0;
+			return !nc_on_floor(slot, flow, settings);
+		}
 	}
 	nc_decide_destination(slot, flow, &verdict);
 	*ret_flags = verdict.policy_flags;
+	*name_id = verdict.name_id;
 	return verdict.decision == NC_ALLOW;
 }
 

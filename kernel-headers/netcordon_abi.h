@@ -25,7 +25,7 @@
 #endif
 
 /* Raised whenever a record below changes its layout or its meaning. It stands in every pin's folder name and in every event. */
-#define NC_ABI_VERSION 1
+#define NC_ABI_VERSION 2
 
 union nc_address {
 	__u8 bytes[16];
@@ -164,10 +164,11 @@ struct nc_slot {
 	__u32 ring;		 /* index into `events` */
 	__be16 resolver_port_be; /* the resolver listens on 127.0.0.1 and ::1, this port; 0: none */
 	__be16 canary_port_be;	 /* during the canary: this port on 127.0.0.1 and ::1 is on the floor; 0 afterwards */
+	__be16 other_port_be;	 /* the resolver of the instance's other authority: on loopback, open or not, it is on the floor; 0: none */
 	__u8 mode;		 /* enum nc_mode */
 	__u8 authority;		 /* enum nc_authority */
 	__u8 flags;		 /* NC_SLOT_* */
-	__u8 reserved[17];
+	__u8 reserved[15];
 	__u64 closed_ns; /* user space only: when the slot was last closed; it rests before it is opened again */
 	__u64 reserved_words[7];
 };
@@ -177,6 +178,8 @@ struct nc_slot {
 /* A redirect goes only to a socket that carries this mark: another process that takes the endpoint's port has none and receives nothing. */
 struct nc_resolver_mark {
 	__u64 generation;
+	__u32 authority; /* enum nc_authority: each has a resolver of its own */
+	__u32 reserved;
 };
 
 /* ---- map `host_floor`: hash, union nc_address -> __u32 ----------------------------------------------------------------------------------- */
@@ -189,6 +192,9 @@ struct nc_resolver_mark {
 
 #define NC_POLICY_LITERAL 1 /* `address` is the destination's */
 #define NC_POLICY_NAME 2    /* `address` is ::name_id, the number (host order) in words_be[3]'s place, the rest 0 */
+
+/* Set in every name id of the plane and in none of the workload's: no id is ever both authorities'. 0 is no name. */
+#define NC_NAME_ID_PLANE 0x80000000u
 
 struct nc_policy_key {
 	__u64 generation;
@@ -203,6 +209,7 @@ struct nc_policy_key {
 #define NC_POLICY_NON_PUBLIC 0x01u /* plane only: this literal may be a non-public address */
 #define NC_POLICY_WIRE_TLS 0x02u   /* the first payload must be a ClientHello with a listed server name */
 #define NC_POLICY_WIRE_HTTP 0x04u  /* the first payload must be a request with a listed Host */
+#define NC_POLICY_WIRE (NC_POLICY_WIRE_TLS | NC_POLICY_WIRE_HTTP)
 
 struct nc_policy_value {
 	__u32 flags; /* NC_POLICY_* bits */
@@ -215,15 +222,38 @@ struct nc_policy_entry {
 	struct nc_policy_value value;
 };
 
+/* ---- map `names`: hash, struct nc_name_key -> __u32 name id ------------------------------------------------------------------------------ */
+
+#define NC_NAME_MAX 253 /* bytes of a name as text, without a trailing dot (RFC 1035, 2.3.4) */
+
+/*
+ * What stands in the first bytes of a connection becomes this key: the whole name, so that no other name can be made to look like it. Names of all the
+ * instance's revisions are there; that one is listed, for which port and with what on the wire, its policy entry says.
+ */
+struct nc_name_key {
+	__u64 generation;
+	__u16 length; /* bytes of text */
+	__u16 reserved;
+	__u32 authority; /* enum nc_authority */
+	union {
+		__u8 text[256]; /* small letters, no trailing dot, the rest 0 */
+		__u64 words[32];
+	};
+};
+
 /* ---- map `grants` ------------------------------------------------------------------------------------------------------------------------ */
 
-#define NC_GRANT_WITNESS 1 /* {generation, address, port, protocol}: name_id of the key is 0, the value names one live owner */
+#define NC_GRANT_WITNESS 1 /* {generation, authority, address, port, protocol}: the value names one live owner, a name of that authority */
 #define NC_GRANT_NAME 2	   /* {generation, address, name_id}: port and protocol are 0 */
+#define NC_GRANT_OPEN 3	   /* as the witness, among the owners whose entry compares no name on the wire */
 
 struct nc_grant_key {
 	__u64 generation;
 	union nc_address address;
-	__u32 name_id;
+	union {
+		__u32 authority; /* of a witness: enum nc_authority */
+		__u32 name_id;	 /* of a name's own entry */
+	};
 	__be16 port_be;
 	__u8 protocol;
 	__u8 kind; /* NC_GRANT_* */
@@ -237,24 +267,26 @@ struct nc_grant_value {
 
 /* ---- map `labels`: socket storage -------------------------------------------------------------------------------------------------------- */
 
-#define NC_LABEL_ADMITTED 0x01u	  /* admitted, port, protocol and name_id hold an admission */
-#define NC_LABEL_RESOLVER 0x02u	  /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
-#define NC_LABEL_WIRE_OPEN 0x04u  /* the name on the wire has been accepted */
-#define NC_LABEL_HOME_NETNS 0x08u /* the socket was made in the network namespace that the instance was sealed in */
+#define NC_LABEL_ADMITTED 0x01u	    /* admitted, port, protocol and name_id hold an admission */
+#define NC_LABEL_RESOLVER 0x02u	    /* the admission is a redirect: `admitted` is what the workload asked for, the packets go to the resolver */
+#define NC_LABEL_WIRE_OPEN 0x04u    /* the name in the first bytes has been accepted */
+#define NC_LABEL_HOME_NETNS 0x08u   /* the socket was made in the network namespace that the instance was sealed in */
+#define NC_LABEL_WIRE_DONE 0x10u    /* and the peer has acknowledged those bytes: they cannot be sent again */
+#define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: user space is to end the connection */
 
 struct nc_label {
 	__u64 generation;
 	__u64 revision; /* the revision that the admission was judged under */
 	union nc_address admitted;
 	__u32 slot;
-	__u32 name_id; /* 0: admitted as a literal */
+	__u32 name_id; /* 0: admitted as a literal; with NC_LABEL_WIRE_OPEN the name that was found on the wire */
 	__be16 admitted_port_be;
 	__u8 admitted_protocol;
 	__u8 flags;	    /* NC_LABEL_* */
 	__u32 policy_flags; /* of the policy entry that admitted */
-	__u32 first_seq;    /* TCP: host order sequence number of the first payload byte; valid with NC_LABEL_WIRE_OPEN */
-	__u32 first_length; /* its length in bytes, until the peer has acknowledged it; then 0 */
-	__u64 name_hash;    /* of the accepted server name */
+	__u32 first_seq;    /* TCP: host order sequence number of the first payload byte; recorded while a name is asked for */
+	__u32 first_length; /* with NC_LABEL_WIRE_OPEN: how many bytes from there were read for the name */
+	__u64 reserved;
 };
 
 /* ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it ------------------------------------ */
@@ -267,6 +299,7 @@ struct nc_seen_key {
 	__u8 reason;
 	__u8 authority;
 	__u8 reserved[3];
+	__u64 name_hash; /* of the name that was asked for on the wire, so that each is told once; 0: none */
 };
 
 struct nc_seen_value {
@@ -285,6 +318,8 @@ struct nc_counters {
 #define NC_COUNTER_LOST 0
 
 /* ---- map `events`: array of ring buffers --------------------------------------------------------------------------------------------------- */
+
+#define NC_EVENT_REPEAT 0x01u /* not a first sight: said again because a connection is to be ended */
 
 struct nc_event {
 	__u16 version; /* NC_ABI_VERSION: a reader refuses another */
@@ -306,13 +341,21 @@ struct nc_event {
 	__u8 reason;
 	__u8 address_class; /* enum nc_address_class of bpf/address.h; 0: not asked */
 	__u8 authority;
-	__u8 reserved;
+	__u8 flags;   /* NC_EVENT_* */
 	__u32 pid;    /* thread group id in the initial pid namespace; 0 in packet programs */
 	__u32 pid_ns; /* the same in the task's own pid namespace; 0: the kernel did not tell */
 	__u32 uid;
 	__u32 name_id;
 	__u32 detail;  /* setsockopt: level << 16 | option; sock_create: family << 24 | type << 16 | protocol; else 0 */
 	char comm[16]; /* the workload chooses it: text made safe before it is shown */
+};
+
+/* The record of a refusal that has a name: `event.size` is the size of this. The workload chooses the name, any bytes. */
+struct nc_named_event {
+	struct nc_event event;
+	__u8 name[256];
+	__u8 name_length; /* bytes of name; 0: none was readable */
+	__u8 reserved[7];
 };
 
 /* ---- layout ------------------------------------------------------------------------------------------------------------------------------- */
@@ -327,11 +370,14 @@ _Static_assert(__builtin_offsetof(struct nc_policy_key, port_be) == 32, "policy 
 _Static_assert(sizeof(struct nc_policy_value) == 8, "policy value");
 _Static_assert(sizeof(struct nc_policy_entry) == 48, "policy entry");
 _Static_assert(sizeof(struct nc_grant_key) == 32, "grant key");
+_Static_assert(sizeof(struct nc_resolver_mark) == 16, "resolver mark");
 _Static_assert(sizeof(struct nc_grant_value) == 16, "grant value");
 _Static_assert(sizeof(struct nc_label) == 64, "a label is one cache line");
-_Static_assert(sizeof(struct nc_seen_key) == 32, "seen key");
+_Static_assert(sizeof(struct nc_name_key) == 272, "name key");
+_Static_assert(sizeof(struct nc_seen_key) == 40, "seen key");
 _Static_assert(sizeof(struct nc_event) == 128, "event");
 _Static_assert(__builtin_offsetof(struct nc_event, destination) == 48, "event");
 _Static_assert(__builtin_offsetof(struct nc_event, comm) == 112, "event");
+_Static_assert(sizeof(struct nc_named_event) == 392, "named event");
 
 #endif

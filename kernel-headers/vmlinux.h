@@ -48,6 +48,17 @@ struct msghdr {
 	void *msg_name;
 };
 
+struct sk_buff {
+	unsigned char *head;
+	unsigned int end;
+};
+
+/* SKBFL_* stand in `flags` from 5.14 on, before that SKBTX_* in `tx_flags`. */
+struct skb_shared_info {
+	__u8 flags;
+	__u8 tx_flags;
+};
+
 #pragma clang attribute pop
 
 struct pt_regs;

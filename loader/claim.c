@@ -166,6 +166,7 @@ void nc_claim_free(struct nc_claim *claim)
 	for (int i = 0; i < 2; i++) {
 		nc_cleanup_close(&claim->cgroup_fds[i]);
 		free(claim->sealed[i]);
+		free(claim->names[i]);
 	}
 	nc_cleanup_close(&claim->ring_fd);
 	nc_cleanup_close(&claim->record_fd);
@@ -357,7 +358,7 @@ int nc_claim_adopt(struct nc_host *host, const char *name, struct nc_claim **ret
 	r = r < 0 ? r : nc_claim_open(host, name, fd, &claim, reterr);
 	if (r < 0)
 		return r;
-	claim->owner = true;
+	claim->owner = claim->adopted = true;
 	if (!claim->record.generation) {
 		nc_claim_end(claim, reterr);
 		nc_claim_free(claim);
@@ -398,11 +399,6 @@ void nc_claim_abandon(struct nc_claim *claim)
 uint64_t nc_claim_generation(const struct nc_claim *claim)
 {
 	return claim->record.generation;
-}
-
-uint32_t nc_claim_index(const struct nc_claim *claim)
-{
-	return claim->record.index;
 }
 
 const char *nc_claim_folder(const struct nc_claim *claim)

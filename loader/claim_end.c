@@ -72,11 +72,12 @@ static int forget_policy(struct nc_claim *claim, int i, struct nc_error *reterr)
 	return r < 0 ? r : nc_policy_remove(fd, claim->record.generation, slot.revision, &keys, reterr);
 }
 
-/* Grants and seen rows: by walking, since neither has another list. */
+/* Grants and seen rows: by walking, since neither has another list. An owner who granted nothing has no grant. */
 static int forget_rows(struct nc_claim *claim, enum nc_map map, uint32_t key_size, uint32_t value_size, struct nc_error *reterr)
 {
 	int fd;
-	int r = claim->owner && !claim->is_sealed[0] && !claim->is_sealed[1] && !claim->grants ? 1 : nc_host_map(claim->host, map, &fd, reterr);
+	bool none = claim->owner && !claim->adopted && !claim->grants && (map == NC_MAP_GRANTS || (!claim->is_sealed[0] && !claim->is_sealed[1]));
+	int r = none ? 1 : nc_host_map(claim->host, map, &fd, reterr);
 
 	if (r)
 		return r < 0 ? r : 0;
@@ -169,8 +170,12 @@ static int forget_entries(struct nc_claim *claim, struct nc_error *reterr)
 		first_error(&r, reterr, nc_claim_forget_cgroup(claim, i, &error), &error);
 		first_error(&r, reterr, forget_policy(claim, i, &error), &error);
 	}
+	first_error(&r, reterr, nc_names_forget(claim, &error), &error);
 	first_error(&r, reterr, forget_rows(claim, NC_MAP_GRANTS, sizeof(struct nc_grant_key), sizeof(struct nc_grant_value), &error), &error);
 	first_error(&r, reterr, forget_rows(claim, NC_MAP_SEEN, sizeof(struct nc_seen_key), sizeof(struct nc_seen_value), &error), &error);
+	/* an owner's reader has taken what there was; what it left is of a generation that the next one skips */
+	if (claim->owner && !claim->adopted)
+		return r;
 	if (claim->ring_fd < 0 && claim->record.ring != NC_INDEX_NONE)
 		first_error(&r, reterr, nc_ring_open(claim->host, claim->record.ring, &claim->ring_fd, &error), &error);
 	if (claim->ring_fd >= 0)

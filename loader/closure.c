@@ -194,8 +194,10 @@ static const struct path_row {
 #define PATH_COUNT (sizeof(paths) / sizeof(*paths))
 #define TEXT_MAX 320
 
+/* What the rows say, one text after the other: only as much memory is touched as they need. */
 struct texts {
-	char mechanism[TEXT_MAX], needs[TEXT_MAX];
+	size_t used;
+	char bytes[2 * PATH_COUNT * TEXT_MAX];
 };
 
 static const char *const hook_words[] = {
@@ -273,37 +275,48 @@ static void append_needs(char *text, unsigned int set)
 	}
 }
 
+static const char *keep(struct texts *texts, const char *text)
+{
+	char *kept = texts->bytes + texts->used;
+
+	strcpy(kept, text); /* each text is shorter than TEXT_MAX, and there is room for two of them for each path */
+	texts->used += strlen(text) + 1;
+	return kept;
+}
+
 static void fill(const struct path_row *path, unsigned int in_force, struct texts *texts, struct nc_closure *row)
 {
-	texts->mechanism[0] = texts->needs[0] = '\0';
+	char mechanism[TEXT_MAX] = "", needs[TEXT_MAX] = "";
+	bool closed = false;
+
+	for (size_t i = 0; !closed && i < ALTERNATIVES_MAX && path->alternatives[i]; i++) {
+		closed = (path->alternatives[i] & in_force) == path->alternatives[i];
+		if (!closed)
+			continue;
+		append_set(mechanism, ", or ", path->alternatives[i]);
+		append_needs(needs, path->alternatives[i]);
+	}
+	for (size_t i = 0; !closed && i < ALTERNATIVES_MAX && path->alternatives[i]; i++) {
+		append_set(mechanism, ", or ", path->alternatives[i]);
+		append_needs(needs, path->alternatives[i] & ~in_force);
+	}
 	row->path = path->path;
 	row->summary = path->summary;
-	row->mechanism = texts->mechanism;
-	row->needs = texts->needs;
-	for (size_t i = 0; i < ALTERNATIVES_MAX && path->alternatives[i]; i++) {
-		if ((path->alternatives[i] & in_force) != path->alternatives[i])
-			continue;
-		append_set(texts->mechanism, ", or ", path->alternatives[i]);
-		append_needs(texts->needs, path->alternatives[i]);
-		row->state = NC_CLOSURE_IN_FORCE;
-		return;
-	}
-	for (size_t i = 0; i < ALTERNATIVES_MAX && path->alternatives[i]; i++) {
-		append_set(texts->mechanism, ", or ", path->alternatives[i]);
-		append_needs(texts->needs, path->alternatives[i] & ~in_force);
-	}
-	row->state = path->absent && path->absent() ? NC_CLOSURE_ABSENT : NC_CLOSURE_GAP;
+	row->mechanism = keep(texts, mechanism);
+	row->needs = keep(texts, needs);
+	row->state = closed ? NC_CLOSURE_IN_FORCE : path->absent && path->absent() ? NC_CLOSURE_ABSENT : NC_CLOSURE_GAP;
 }
 
 void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count)
 {
 	static struct nc_closure rows[2][PATH_COUNT];
-	static struct texts texts[2][PATH_COUNT];
+	static struct texts texts[2];
 	unsigned int in_force = mechanisms_in_force(facts);
 
 	_Static_assert(MECHANISM_COUNT <= 32, "a set of mechanisms is one word");
+	texts[facts->starts_process].used = 0;
 	for (size_t i = 0; i < PATH_COUNT; i++)
-		fill(&paths[i], in_force, &texts[facts->starts_process][i], &rows[facts->starts_process][i]);
+		fill(&paths[i], in_force, &texts[facts->starts_process], &rows[facts->starts_process][i]);
 	*ret_rows = rows[facts->starts_process];
 	*ret_count = PATH_COUNT;
 }

@@ -75,7 +75,14 @@ static bool sibling_guard(const struct nc_host *host, uint32_t id)
 	return found;
 }
 
-/* Fills a row about the program. */
+/* Fills a row about the program: of ours from the book, as the kernel said when it was loaded, since nothing about an id changes. */
+static void describe_ours(const struct nc_host *host, enum nc_hook hook, uint32_t id, struct nc_effective *ret_row)
+{
+	*ret_row = (struct nc_effective){.id = id};
+	snprintf(ret_row->name, sizeof(ret_row->name), "%.*s", NC_PROGRAM_NAME_MAX - 1, nc_hook_name(hook));
+	memcpy(ret_row->tag, host->book.program_tags[hook], sizeof(ret_row->tag));
+}
+
 static int describe(uint32_t id, struct nc_effective *ret_row)
 {
 	struct bpf_prog_info info = {0};
@@ -143,9 +150,13 @@ static int judge(struct query *query, enum nc_hook asked, uint32_t id)
 		query->found[hook] = true;
 	if (hook && !query->listing)
 		return 0;
-	r = describe(id, &row);
+	r = 0;
+	if (hook)
+		describe_ours(query->host, hook, id, &row);
+	else
+		r = describe(id, &row);
 	if (r == -ENOENT) /* gone between the question and now */
-		return hook ? nc_error_set(query->reterr, NC_E_HOST_INCOMPLETE, r, "the program %s went away", nc_hook_name(hook)) : 0;
+		return 0;
 	if (r)
 		return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "ask for the program with id %u", id);
 	row.ours = hook;
@@ -196,9 +207,7 @@ static int ask_host_hook(struct query *query, enum nc_hook hook)
 	query->found[hook] = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.prog_id == query->host->book.program_ids[hook];
 	if (!query->found[hook] || !query->listing)
 		return 0;
-	r = describe(info.prog_id, &row);
-	if (r)
-		return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "ask for the program %s", nc_hook_name(hook));
+	describe_ours(query->host, hook, info.prog_id, &row);
 	row.ours = true;
 	snprintf(row.hook, sizeof(row.hook), "%s", nc_hook_name(hook));
 	r = list_add(&query->list, &row);

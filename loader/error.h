@@ -18,7 +18,6 @@
 	X(PROFILE_UNREADABLE, "profile_unreadable", 3, "the profile cannot be read")                                                                 \
 	X(PROFILE_INVALID, "profile_invalid", 2, "the profile is not valid")                                                                         \
 	X(BINDING_INVALID, "binding_invalid", 2, "the Runner's binding is not valid")                                                                \
-	X(NAMES_UNSUPPORTED, "names_unsupported", 3, "a destination of the plane is a host name, and only the workload's names are resolved")        \
 	X(EGRESS_CERTIFICATION_UNMET, "egress_certification_unmet", 1, "the provider's advertised grade is below what the profile requires")         \
 	X(CAPABILITY_INVALID, "capability_invalid", 3, "the capability document is not valid")                                                       \
 	X(RECEIPT_MISSING, "receipt_missing", 1, "the capability advertises security_boundary, and there is no receipt for it")                      \
@@ -58,6 +57,11 @@
 	X(INSTANCE_EXISTS, "instance_exists", 1, "an instance of this name lives")                                                                   \
 	X(INSTANCE_UNKNOWN, "instance_unknown", 1, "no instance of this name")                                                                       \
 	X(INSTANCE_BUSY, "instance_busy", 1, "the authority already has a live process tree")                                                        \
+	X(INSTANCE_NOT_STARTED, "instance_not_started", 1, "the instance's command has not started yet")                                             \
+	X(INSTANCE_ENDING, "instance_ending", 1, "the instance is being ended")                                                                      \
+	X(INSTANCE_UNSUPERVISED, "instance_unsupervised", 1, "the instance has no supervisor any more")                                              \
+	X(LAUNCH_STOPPED, "launch_stopped", 3, "a signal or `stop` ended the launch before its command ran")                                         \
+	X(HOLD_CLOSED, "hold_closed", 3, "the Runner closed the hold descriptor without a go")                                                       \
 	X(SLOTS_EXHAUSTED, "slots_exhausted", 3, "every slot is taken")                                                                              \
 	X(RINGS_EXHAUSTED, "rings_exhausted", 3, "every event ring is taken")                                                                        \
 	X(POLICY_FULL, "policy_full", 3, "the policy does not fit into the map")                                                                     \

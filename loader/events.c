@@ -20,7 +20,7 @@ static int take_record(void *context, void *data, size_t size)
 	struct nc_events *events = context;
 	const struct nc_event *event = data;
 
-	if (size != sizeof(*event) || event->version != NC_ABI_VERSION || event->size != sizeof(*event)) {
+	if ((size != sizeof(*event) && size != sizeof(struct nc_named_event)) || event->version != NC_ABI_VERSION || event->size != size) {
 		events->foreign_record = true;
 		return -EPROTO;
 	}

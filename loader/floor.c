@@ -8,14 +8,15 @@
  */
 #include <string.h>
 #include <linux/rtnetlink.h>
-#include <netlink/cache.h>
+#include <netinet/in.h>
+#include <netlink/msg.h>
 #include <netlink/netlink.h>
-#include <netlink/route/addr.h>
 #include <bpf/bpf.h>
 #include "address.h"
 #include "inside.h"
 
 #define OWN_MAX 4096
+#define ASK_TRIES 64
 
 /* The rows of bpf/address.h in the map's form. */
 static const union nc_address metadata[] = {
@@ -38,59 +39,113 @@ static bool is_loopback(const union nc_address *address)
 }
 
 /* An rtnetlink address into our form; false when it is of another family. */
-static bool to_address(struct nl_addr *from, union nc_address *ret_address)
+static bool to_address(int family, struct nlattr *from, union nc_address *ret_address)
 {
 	union nc_address address = {.bytes = {[10] = 0xff, [11] = 0xff}};
 
 	if (!from)
 		return false;
-	if (nl_addr_get_family(from) == AF_INET && nl_addr_get_len(from) == 4)
-		memcpy(address.bytes + 12, nl_addr_get_binary_addr(from), 4);
-	else if (nl_addr_get_family(from) == AF_INET6 && nl_addr_get_len(from) == 16)
-		memcpy(address.bytes, nl_addr_get_binary_addr(from), 16);
+	if (family == AF_INET && nla_len(from) == 4)
+		memcpy(address.bytes + 12, nla_data(from), 4);
+	else if (family == AF_INET6 && nla_len(from) == 16)
+		memcpy(address.bytes, nla_data(from), 16);
 	else
 		return false;
 	*ret_address = address;
 	return true;
 }
 
-struct own {
-	union nc_address addresses[OWN_MAX];
-	size_t count;
-	bool overflow;
+/* Addresses, as many as come. */
+struct addresses {
+	union nc_address *rows;
+	size_t count, capacity;
 };
 
-static void own_add(struct nl_object *object, void *context)
+static void addresses_free(struct addresses *addresses)
 {
-	struct own *own = context;
-	union nc_address address;
+	free(addresses->rows);
+}
+#define ADDRESSES __attribute__((cleanup(addresses_free))) struct addresses
 
-	if (!to_address(rtnl_addr_get_local((struct rtnl_addr *)object), &address) || is_loopback(&address))
-		return;
-	if (own->count == OWN_MAX)
-		own->overflow = true;
-	else
-		own->addresses[own->count++] = address;
+static int addresses_add(struct addresses *addresses, const union nc_address *address)
+{
+	if (addresses->count == OWN_MAX)
+		return -E2BIG;
+	if (addresses->count == addresses->capacity) {
+		size_t capacity = addresses->capacity ? 4 * addresses->capacity : 16;
+		union nc_address *rows = realloc(addresses->rows, capacity * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		addresses->rows = rows;
+		addresses->capacity = capacity;
+	}
+	addresses->rows[addresses->count++] = *address;
+	return 0;
 }
 
-static int own_read(struct own *ret_own, struct nc_error *reterr)
+struct dump {
+	struct addresses *own;
+	int status;
+	bool finished;
+};
+
+/* One address of the answer: its own end of a point-to-point link is IFA_LOCAL, elsewhere IFA_ADDRESS says the same or is alone (rtnetlink(7)). */
+static int on_address(struct nl_msg *message, void *context)
+{
+	struct nlmsghdr *header = nlmsg_hdr(message);
+	struct ifaddrmsg *row = nlmsg_data(header);
+	struct dump *dump = context;
+	union nc_address address;
+	struct nlattr *local;
+
+	if (header->nlmsg_type != RTM_NEWADDR || !nlmsg_valid_hdr(header, sizeof(*row)))
+		return NL_OK;
+	local = nlmsg_find_attr(header, sizeof(*row), IFA_LOCAL) ?: nlmsg_find_attr(header, sizeof(*row), IFA_ADDRESS);
+	if (to_address(row->ifa_family, local, &address) && !is_loopback(&address))
+		dump->status = dump->status ?: addresses_add(dump->own, &address);
+	return NL_OK;
+}
+
+static int on_finish(struct nl_msg *message, void *context)
+{
+	(void)message;
+	((struct dump *)context)->finished = true;
+	return NL_STOP;
+}
+
+/* One question and its answer. */
+static int ask(struct nl_sock *sock, struct dump *dump)
+{
+	struct ifaddrmsg any = {.ifa_family = AF_UNSPEC};
+	int r = nl_send_simple(sock, RTM_GETADDR, NLM_F_DUMP, &any, sizeof(any));
+
+	dump->own->count = 0;
+	dump->finished = false;
+	while (r >= 0 && !dump->finished)
+		r = nl_recvmsgs_default(sock);
+	return r;
+}
+
+static int own_read(struct addresses *own, struct nc_error *reterr)
 {
 	struct nl_sock *sock = nl_socket_alloc();
-	struct nl_cache *cache = NULL;
+	struct dump dump = {.own = own};
 	int r = sock ? nl_connect(sock, NETLINK_ROUTE) : -NLE_NOMEM;
 
-	ret_own->count = 0;
-	ret_own->overflow = false;
-	r = r < 0 ? r : rtnl_addr_alloc_cache(sock, &cache);
-	if (r >= 0)
-		nl_cache_foreach(cache, own_add, ret_own);
-	nl_cache_free(cache);
+	if (r >= 0) {
+		nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_address, &dump);
+		nl_socket_modify_cb(sock, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, &dump);
+		r = -NLE_DUMP_INTR;
+	}
+	for (int tries = 0; r == -NLE_DUMP_INTR && tries < ASK_TRIES; tries++) /* addresses came or went during the answer */
+		r = ask(sock, &dump);
 	nl_socket_free(sock);
 	if (r < 0)
 		return nc_error_set(reterr, NC_E_SYSTEM, -EIO, "ask rtnetlink for the host's addresses: %s", nl_geterror(r));
-	if (ret_own->overflow)
+	if (dump.status == -E2BIG)
 		return nc_error_set(reterr, NC_E_POLICY_FULL, -E2BIG, "the host has more than %d addresses, and the floor must hold each", OWN_MAX);
-	return 0;
+	return dump.status < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, dump.status, "read the host's addresses") : 0;
 }
 
 static int floor_put(int map_fd, const union nc_address *address, uint32_t kind, struct nc_error *reterr)
@@ -107,47 +162,40 @@ static int floor_put(int map_fd, const union nc_address *address, uint32_t kind,
 }
 
 struct stale {
-	const struct own *own;
-	union nc_address addresses[OWN_MAX];
-	size_t count;
+	const struct addresses *own;
+	struct addresses *gone;
 };
 
 static int stale_collect(void *context, const void *key, const void *value)
 {
 	struct stale *stale = context;
+	union nc_address address;
 	uint32_t kind;
 
 	memcpy(&kind, value, sizeof(kind));
+	memcpy(&address, key, sizeof(address));
 	if (kind != NC_FLOOR_HOST)
 		return 0;
 	for (size_t i = 0; i < stale->own->count; i++) {
-		if (!memcmp(&stale->own->addresses[i], key, sizeof(union nc_address)))
+		if (!memcmp(&stale->own->rows[i], &address, sizeof(address)))
 			return 0;
 	}
-	if (stale->count < OWN_MAX)
-		memcpy(&stale->addresses[stale->count++], key, sizeof(union nc_address));
-	return 0;
+	return addresses_add(stale->gone, &address) == -ENOMEM ? -ENOMEM : 0; /* what is too much for one step is found by the next */
 }
 
 /* Makes the map's host addresses equal to what the host has. New ones first, so that none is missing meanwhile. */
 static int reconcile(int map_fd, struct nc_error *reterr)
 {
-	NC_FREE struct own *own = malloc(sizeof(*own));
-	NC_FREE struct stale *stale = malloc(sizeof(*stale));
-	int r;
+	ADDRESSES own = {0};
+	ADDRESSES gone = {0};
+	struct stale stale = {.own = &own, .gone = &gone};
+	int r = own_read(&own, reterr);
 
-	if (!own || !stale)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the host's addresses");
-	r = own_read(own, reterr);
-	for (size_t i = 0; i < own->count && r >= 0; i++)
-		r = floor_put(map_fd, &own->addresses[i], NC_FLOOR_HOST, reterr);
-	if (r < 0)
-		return r;
-	stale->own = own;
-	stale->count = 0;
-	r = nc_map_walk(map_fd, sizeof(union nc_address), sizeof(uint32_t), stale_collect, stale, reterr);
-	for (size_t i = 0; i < stale->count && r >= 0; i++) {
-		r = bpf_map_delete_elem(map_fd, &stale->addresses[i]);
+	for (size_t i = 0; i < own.count && r >= 0; i++)
+		r = floor_put(map_fd, &own.rows[i], NC_FLOOR_HOST, reterr);
+	r = r < 0 ? r : nc_map_walk(map_fd, sizeof(union nc_address), sizeof(uint32_t), stale_collect, &stale, reterr);
+	for (size_t i = 0; i < gone.count && r >= 0; i++) {
+		r = bpf_map_delete_elem(map_fd, &gone.rows[i]);
 		r = r && r != -ENOENT ? nc_error_sys(reterr, NC_E_SYSTEM, r, "take an address off the floor") : 0;
 	}
 	return r;

@@ -3,8 +3,13 @@
  * grants.c - addresses that a listed name holds for a time
  *
  * Two kinds of entry in the map: {address, name} says that the name holds the address, until when; the witness {address, port, protocol} names one live
- * owner, so that connect needs one look. The book here holds {address, name, ports, expiry} for every grant of the claim; the witness is always the owner
- * that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
+ * owner, so that connect needs one look; the open witness is the same among the owners at whose port no name is compared on the wire. The book here holds
+ * {address, name, ports, expiry} for every grant of the claim; the witness is always the owner that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
+ *
+ * The two authorities share nothing: a witness is looked for under its authority, and a name's id says whose it is.
+ *
+ * Before a switch of policies the ports that a name loses are marked (nc_claim_grant_leaving): an owner that stays is preferred as witness from then on, so
+ * that before and after the one store a connect that both policies allow finds an owner that is listed.
  *
  * New entries are written before anything is answered to the workload; if the map is full half way, what was new is taken back.
  */
@@ -23,11 +28,16 @@ struct grant {
 	uint64_t expires_ns;
 };
 
+struct port {
+	struct nc_grant_port port;
+	bool leaves; /* the next policy does not list it */
+};
+
 /* The ports that the policy lists for a name: the same for all of its grants. */
 struct name_ports {
 	uint32_t name_id;
 	uint32_t count;
-	struct nc_grant_port *ports;
+	struct port *ports;
 };
 
 struct nc_grant_book {
@@ -48,14 +58,20 @@ void nc_grant_book_free(struct nc_grant_book *book)
 	free(book);
 }
 
-static struct nc_grant_key witness_key(const struct nc_claim *claim, const union nc_address *address, const struct nc_grant_port *port)
+static uint32_t authority_of(uint32_t name_id)
+{
+	return name_id & NC_NAME_ID_PLANE ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
+}
+
+static struct nc_grant_key witness_key(const struct nc_claim *claim, const struct grant *grant, const struct nc_grant_port *port, uint8_t kind)
 {
 	struct nc_grant_key key = {
 		.generation = claim->record.generation,
-		.address = *address,
+		.address = grant->address,
+		.authority = authority_of(grant->name_id),
 		.port_be = port->port_be,
 		.protocol = port->protocol,
-		.kind = NC_GRANT_WITNESS,
+		.kind = kind,
 	};
 
 	return key;
@@ -94,12 +110,12 @@ static struct grant *find_grant(struct nc_grant_book *book, const union nc_addre
 static int set_ports(struct nc_grant_book *book, uint32_t name_id, const struct nc_grant_port *ports, size_t count)
 {
 	struct name_ports *name = find_name(book, name_id);
-	struct nc_grant_port *copy = malloc(count * sizeof(*copy) + 1);
+	struct port *copy = malloc(count * sizeof(*copy) + 1);
 
 	if (!copy)
 		return -ENOMEM;
-	if (count)
-		memcpy(copy, ports, count * sizeof(*copy));
+	for (size_t i = 0; i < count; i++)
+		copy[i] = (struct port){.port = ports[i]};
 	if (!name) {
 		struct name_ports *names = reallocarray(book->names, book->name_count + 1, sizeof(*names));
 
@@ -132,29 +148,40 @@ static int make_room(struct nc_grant_book *book, size_t more)
 	return 0;
 }
 
-static bool lists(const struct name_ports *name, const struct nc_grant_port *port)
+static bool same_port(const struct nc_grant_port *a, const struct nc_grant_port *b)
 {
-	for (uint32_t i = 0; i < name->count; i++)
-		if (name->ports[i].port_be == port->port_be && name->ports[i].protocol == port->protocol)
-			return true;
-	return false;
+	return a->port_be == b->port_be && a->protocol == b->protocol;
 }
 
-/* The owner of {address, port, protocol} that lives longest, other than `except` (0: none). NULL: nobody. */
-static const struct grant *longest_owner(struct nc_grant_book *book, const union nc_address *address, const struct nc_grant_port *port,
-					 uint32_t except)
+static const struct port *find_port(const struct name_ports *name, const struct nc_grant_port *port)
+{
+	for (uint32_t i = 0; name && i < name->count; i++)
+		if (same_port(&name->ports[i].port, port))
+			return &name->ports[i];
+	return NULL;
+}
+
+/* The owner of {authority, address, port, protocol} that stays and lives longest, of those that a witness of this kind may name, other than the name
+ * `except` (0: none). NULL: nobody. */
+static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t authority, const union nc_address *address,
+					 const struct nc_grant_port *port, uint8_t kind, uint32_t except)
 {
 	const struct grant *best = NULL;
+	bool best_leaves = true;
 
 	for (size_t i = 0; i < book->count; i++) {
 		const struct grant *grant = &book->grants[i];
-		const struct name_ports *name;
+		const struct port *listed;
 
-		if (grant->name_id == except || memcmp(&grant->address, address, sizeof(*address)) || (best && grant->expires_ns <= best->expires_ns))
+		if (grant->name_id == except || authority_of(grant->name_id) != authority || memcmp(&grant->address, address, sizeof(*address)))
 			continue;
-		name = find_name(book, grant->name_id);
-		if (name && lists(name, port))
-			best = grant;
+		listed = find_port(find_name(book, grant->name_id), port);
+		if (!listed || (kind == NC_GRANT_OPEN && !listed->port.open) || (best && listed->leaves && !best_leaves))
+			continue;
+		if (best && listed->leaves == best_leaves && grant->expires_ns <= best->expires_ns)
+			continue;
+		best = grant;
+		best_leaves = listed->leaves;
 	}
 	return best;
 }
@@ -168,22 +195,33 @@ static int put(int map_fd, const struct nc_grant_key *key, uint32_t name_id, uin
 	return bpf_map_update_elem(map_fd, key, &value, BPF_ANY);
 }
 
-/* Takes the grant's entries away, or hands its witnesses to the next owner. */
+/* The witness of each kind for the grant's address is the owner that lives longest, other than `except`; nobody's when there is none. */
+static int put_witnesses(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port, uint32_t except)
+{
+	static const uint8_t kinds[] = {NC_GRANT_WITNESS, NC_GRANT_OPEN};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && r == 0; i++) {
+		const struct grant *owner = longest_owner(claim->grants, authority_of(grant->name_id), &grant->address, port, kinds[i], except);
+		struct nc_grant_key key = witness_key(claim, grant, port, kinds[i]);
+
+		if (owner)
+			r = put(map_fd, &key, owner->name_id, owner->expires_ns);
+		else
+			bpf_map_delete_elem(map_fd, &key);
+	}
+	return r;
+}
+
+/* Takes the grant's entries away, or hands its witnesses to the next owner: those exist, and an exchange needs no room. */
 static void remove_entries(struct nc_claim *claim, int map_fd, const struct grant *grant)
 {
 	const struct name_ports *name = find_name(claim->grants, grant->name_id);
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 
 	bpf_map_delete_elem(map_fd, &key);
-	for (uint32_t i = 0; name && i < name->count; i++) {
-		const struct grant *next = longest_owner(claim->grants, &grant->address, &name->ports[i], grant->name_id);
-
-		key = witness_key(claim, &grant->address, &name->ports[i]);
-		if (next)
-			put(map_fd, &key, next->name_id, next->expires_ns); /* the entry exists: an exchange needs no room */
-		else
-			bpf_map_delete_elem(map_fd, &key);
-	}
+	for (uint32_t i = 0; name && i < name->count; i++)
+		put_witnesses(claim, map_fd, grant, &name->ports[i].port, grant->name_id);
 }
 
 static void drop_grant(struct nc_claim *claim, int map_fd, size_t index)
@@ -209,12 +247,8 @@ static int write_entries(struct nc_claim *claim, int map_fd, const struct grant 
 	struct nc_grant_key key = name_key(claim, &grant->address, grant->name_id);
 	int r = put(map_fd, &key, grant->name_id, grant->expires_ns);
 
-	for (uint32_t i = 0; r == 0 && i < name->count; i++) {
-		const struct grant *owner = longest_owner(claim->grants, &grant->address, &name->ports[i], 0);
-
-		key = witness_key(claim, &grant->address, &name->ports[i]);
-		r = put(map_fd, &key, owner->name_id, owner->expires_ns);
-	}
+	for (uint32_t i = 0; r == 0 && i < name->count; i++)
+		r = put_witnesses(claim, map_fd, grant, &name->ports[i].port, 0);
 	return r;
 }
 
@@ -276,22 +310,10 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
 }
 
-/* The witness of a port that the name lists no more: the next owner's, or nobody's. */
-static int give_up_port(struct nc_claim *claim, int map_fd, const struct grant *grant, const struct nc_grant_port *port)
-{
-	const struct grant *next = longest_owner(claim->grants, &grant->address, port, 0);
-	struct nc_grant_key key = witness_key(claim, &grant->address, port);
-
-	if (next)
-		return put(map_fd, &key, next->name_id, next->expires_ns);
-	bpf_map_delete_elem(map_fd, &key);
-	return 0;
-}
-
 int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr)
 {
 	struct name_ports *name;
-	NC_FREE struct nc_grant_port *old = NULL;
+	NC_FREE struct port *old = NULL;
 	uint32_t old_count;
 	int map_fd;
 	int r = open_book(claim, &map_fd, reterr);
@@ -311,9 +333,39 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 			continue;
 		r = write_entries(claim, map_fd, grant);
 		for (uint32_t j = 0; j < old_count && r == 0; j++)
-			r = lists(name, &old[j]) ? 0 : give_up_port(claim, map_fd, grant, &old[j]);
+			r = find_port(name, &old[j].port) ? 0 : put_witnesses(claim, map_fd, grant, &old[j].port, 0);
 	}
 	return r ? nc_error_sys(reterr, r == -E2BIG ? NC_E_POLICY_FULL : NC_E_SYSTEM, r, "give a name's grants other ports") : 0;
+}
+
+int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *staying, size_t count, struct nc_error *reterr)
+{
+	struct name_ports *name;
+	bool changed = false;
+	int map_fd;
+	int r = open_book(claim, &map_fd, reterr);
+
+	name = r < 0 ? NULL : find_name(claim->grants, name_id);
+	for (uint32_t i = 0; name && i < name->count; i++) {
+		bool leaves = true;
+
+		for (size_t j = 0; j < count && leaves; j++)
+			leaves = !same_port(&name->ports[i].port, &staying[j]);
+		changed |= leaves != name->ports[i].leaves;
+		name->ports[i].leaves = leaves;
+	}
+	for (size_t i = 0; changed && i < claim->grants->count && r == 0; i++)
+		if (claim->grants->grants[i].name_id == name_id)
+			r = write_entries(claim, map_fd, &claim->grants->grants[i]);
+	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "hand a leaving name's grants on") : 0;
+}
+
+bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port)
+{
+	const struct grant *owner =
+		claim->grants ? longest_owner(claim->grants, authority, address, port, port->open ? NC_GRANT_OPEN : NC_GRANT_WITNESS, 0) : NULL;
+
+	return owner && owner->expires_ns > nc_boot_ns();
 }
 
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr)
@@ -329,9 +381,9 @@ int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *r
 	return 0;
 }
 
-int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr)
+int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr)
 {
-	struct nc_resolver_mark mark = {.generation = claim->record.generation};
+	struct nc_resolver_mark mark = {.generation = claim->record.generation, .authority = authority};
 	int map_fd;
 	int r = nc_host_map(claim->host, NC_MAP_RESOLVERS, &map_fd, reterr);
 

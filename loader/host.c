@@ -80,7 +80,7 @@ int nc_host_prepare(const struct nc_host_options *options, struct nc_host **ret_
 		snprintf(host->slice_name, sizeof(host->slice_name), "netcordon-%.*s.slice", NC_MANIFEST_PART, options->manifest);
 		r = nc_path(host->bpffs, reterr, "%s", options->bpffs ?: "/sys/fs/bpf");
 	}
-	r = r < 0 ? r : nc_path(host->runtime, reterr, "%s", options->runtime ?: "/run/netcordon");
+	r = r < 0 ? r : nc_path(host->runtime, reterr, "%s", options->runtime ?: NC_RUNTIME_FOLDER);
 	r = r < 0 ? r : nc_path(host->slice, reterr, "%s/%s", host->root, host->slice_name);
 	r = r < 0 ? r : nc_path(host->pins, reterr, "%s/netcordon/%s", host->bpffs, host->name);
 	r = r < 0 ? r : nc_path(host->folder, reterr, "%s/%s", host->runtime, host->name);
@@ -148,6 +148,11 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 	}
 	*ret_host = host;
 	return 0;
+}
+
+const char *nc_host_folder(const struct nc_host *host)
+{
+	return host->folder;
 }
 
 void nc_host_close(struct nc_host *host)

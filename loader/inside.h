@@ -25,6 +25,7 @@
 	X(AUTHORITY_OF_CGROUP, authority_of_cgroup)                                                                                                  \
 	X(WORKLOAD_POLICY, workload_policy)                                                                                                          \
 	X(PLANE_POLICY, plane_policy)                                                                                                                \
+	X(NAMES, names)                                                                                                                              \
 	X(GRANTS, grants)                                                                                                                            \
 	X(HOST_FLOOR, host_floor)                                                                                                                    \
 	X(LABELS, labels)                                                                                                                            \
@@ -41,7 +42,7 @@ enum nc_map { NC_MAPS(NC_ENUM_MAP) NC_MAP_COUNT };
 
 /* What `up` found out and every launch needs to know: kept in a file, so that a launch asks the kernel for none of it again. Program ids are
  * handed out in a circle of 2^31, so a stale one does not come to name another program. */
-#define NC_BOOK_MAGIC "ncbook1"
+#define NC_BOOK_MAGIC "ncbook2"
 struct nc_book {
 	char magic[8];
 	uint32_t hooks; /* NC_HOOK_MAX of the writer */
@@ -49,6 +50,7 @@ struct nc_book {
 	uint32_t rings;			   /* how far the pool may grow */
 	uint32_t ring_bytes;		   /* of each */
 	uint32_t program_ids[NC_HOOK_MAX]; /* 0: optional, and this kernel does not take it */
+	uint8_t program_tags[NC_HOOK_MAX][8];
 };
 
 struct nc_host {
@@ -144,6 +146,13 @@ int nc_policy_remove(int map_fd, uint64_t generation, uint64_t revision, const s
 /* Removes what the generation has of other revisions than this one. */
 int nc_policy_purge_older(int map_fd, uint64_t generation, uint64_t revision, struct nc_error *reterr);
 
+/* name_map.c: an image's names into their map; written first, kept once the image is in force, taken back on a failure in between */
+int nc_names_write(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+void nc_names_take_back(struct nc_claim *claim, const struct nc_image *image);
+int nc_names_keep(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+int nc_names_check(struct nc_claim *claim, const struct nc_image *image, struct nc_error *reterr);
+int nc_names_forget(struct nc_claim *claim, struct nc_error *reterr);
+
 /* record.c: the claim file */
 #define NC_INDEX_NONE UINT32_MAX
 enum nc_cgroup_kind { NC_CGROUP_NONE, NC_CGROUP_MADE, NC_CGROUP_TAKEN };
@@ -176,12 +185,15 @@ struct nc_claim {
 	char folder[NC_PATH_MAX];
 	int record_fd; /* holds the lock when `owner` */
 	bool owner;
+	bool adopted; /* an earlier owner may have granted, named and left events: what stands in the maps is found by walking */
 	struct nc_record record;
 	int cgroup_fds[2];
 	int ring_fd;
 	struct nc_policy_entry *sealed[2]; /* keys of the current revision, for a quick removal; NULL: walk */
 	size_t sealed_count[2];
 	bool is_sealed[2];
+	struct nc_image_name *names[2]; /* what stands in the map of names */
+	size_t name_count[2];
 	struct nc_grant_book *grants; /* grants.c; NULL: none yet */
 };
 uint64_t nc_boot_ns(void); /* CLOCK_BOOTTIME */

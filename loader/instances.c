@@ -193,7 +193,8 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 
 struct cleaning {
 	struct nc_host *host;
-	bool all; /* owned and kept ones too */
+	bool all;	/* owned and kept ones too */
+	bool dead_only; /* none in which something runs, and none in a cgroup that somebody else may fill */
 	uint32_t cleaned;
 	struct nc_error *reterr;
 	int status;
@@ -227,6 +228,28 @@ static bool keep(const struct nc_record *record)
 	return nc_cgroup_is_populated(fd, &populated, &ignored) < 0 || populated;
 }
 
+/* May something run in one of its cgroups, now or later? In doubt, yes. */
+static bool may_run(const struct nc_record *record)
+{
+	struct nc_error ignored;
+	bool populated = true;
+
+	for (int i = 0; i < 2; i++) {
+		NC_CLOSE int fd = -1;
+
+		if (record->cgroup_kind[i] == NC_CGROUP_NONE)
+			continue;
+		if (record->cgroup_kind[i] == NC_CGROUP_TAKEN)
+			return true;
+		fd = open(record->cgroup[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0 || nc_cgroup_is_populated(fd, &populated, &ignored) < 0 || populated)
+			return true;
+	}
+	return false;
+}
+
 /* Is it to be ended? 1, or 0, or an error. A folder without a claim file is what somebody left who died just there: it is. */
 static int doomed(struct cleaning *cleaning, const char *name, bool *ret_held, struct nc_error *error)
 {
@@ -236,12 +259,12 @@ static int doomed(struct cleaning *cleaning, const char *name, bool *ret_held, s
 
 	*ret_held = false;
 	if (r < 0)
-		return error->code == NC_E_INSTANCE_UNKNOWN ? 1 : r;
+		return error->code == NC_E_INSTANCE_UNKNOWN ? !cleaning->dead_only : r;
 	r = nc_record_held(fd, ret_held, error);
 	r = r < 0 ? r : nc_record_read(fd, &record, error);
 	if (r < 0)
 		return r;
-	return cleaning->all || (!*ret_held && !keep(&record));
+	return cleaning->all || (!*ret_held && !keep(&record) && !(cleaning->dead_only && may_run(&record)));
 }
 
 static int clean_one(void *context, const char *name)
@@ -375,6 +398,17 @@ static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct n
 
 	remember_error(&cleaning, r, &error);
 	remember_error(&cleaning, clean_strays(host, &cleaning.cleaned, &error), &error);
+	*ret_cleaned = cleaning.cleaned;
+	return cleaning.status;
+}
+
+int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr)
+{
+	struct cleaning cleaning = {.host = host, .dead_only = true, .reterr = reterr};
+	struct nc_error error;
+	int r = each_name(host, clean_one, &cleaning, &error);
+
+	remember_error(&cleaning, r, &error);
 	*ret_cleaned = cleaning.cleaned;
 	return cleaning.status;
 }

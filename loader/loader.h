@@ -23,6 +23,7 @@
 
 #define NC_INSTANCE_NAME_MAX 64 /* [a-z0-9] first, then [a-z0-9._-]; bytes without the NUL */
 #define NC_PATH_MAX 512
+#define NC_RUNTIME_FOLDER "/run/netcordon"
 
 /* ---- the host: programs, maps, links ------------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +31,7 @@ struct nc_host; /* an open host: descriptors of the pinned maps, mapped slots an
 
 struct nc_host_options {
 	const char *root;     /* cgroup that counts as root, as a path in the file system; NULL: the cgroup2 mount found in mountinfo */
-	const char *runtime;  /* folder for locks and instance state; NULL: /run/netcordon */
+	const char *runtime;  /* folder for locks and instance state; NULL: NC_RUNTIME_FOLDER */
 	const char *bpffs;    /* a mounted bpf file system; NULL: /sys/fs/bpf, mounted if need be */
 	const char *manifest; /* hex digest that names the build, part of the pin folder's name; never NULL */
 	uint32_t instances;   /* pool sizes; 0: the default (2048 instances, 64 rings of 64 KiB, 262144 policy entries, 65536 grants) */
@@ -56,6 +57,8 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
+const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -139,12 +142,21 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
 
 /* A compiled policy of one authority, in the kernel's own form. `entries` is sorted by memcmp of the key, without duplicates, generation and
  * revision 0. The digest in evidence is over this. */
+/* A name that the image's entries speak of by its id, as it may stand in the first bytes of a connection; generation 0 in the key. */
+struct nc_image_name {
+	struct nc_name_key key;
+	uint32_t id;
+	uint32_t reserved;
+};
+
 struct nc_image {
 	uint8_t authority; /* enum nc_authority */
 	uint8_t mode;	   /* enum nc_mode */
 	uint8_t flags;	   /* NC_SLOT_* */
 	struct nc_policy_entry *entries;
 	size_t count;
+	struct nc_image_name *names; /* sorted by text */
+	size_t name_count;
 };
 
 struct nc_claim; /* a claimed instance: lock held, index and generation taken */
@@ -153,7 +165,6 @@ struct nc_claim; /* a claimed instance: lock held, index and generation taken */
  * cleaned first. The claim holds a lock file until the process ends or releases. */
 int nc_claim_new(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 uint64_t nc_claim_generation(const struct nc_claim *claim);
-uint32_t nc_claim_index(const struct nc_claim *claim);
 /* Folder of the instance below the runtime folder, 0700 root: the owner may put its own state files there; release removes it whole. */
 const char *nc_claim_folder(const struct nc_claim *claim);
 
@@ -176,7 +187,8 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 		    struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr);
-/* Network-order port of the instance's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. */
+/* Network-order port of the authority's resolver on 127.0.0.1 and ::1; 0: none. It cannot be redirected to before its sockets carry the mark. On loopback
+ * the port is closed to the other authority. Both must be sealed. */
 int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
 /* Network-order port of the canary on the floor; 0 takes it away. */
 int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr);
@@ -193,10 +205,11 @@ int nc_claim_ring_fd(const struct nc_claim *claim);
 struct nc_grant_port {
 	uint16_t port_be;
 	uint8_t protocol;
+	bool open; /* no name is compared on the wire there */
 };
 
 /*
- * Grants `addresses` to a name of the workload's policy for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
+ * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
  * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
  * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
  */
@@ -204,10 +217,15 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
 /* What the policy lists now for a name that may hold grants: they open these ports and protocols from now on, and no others. */
 int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *ports, size_t count, struct nc_error *reterr);
+/* What the next policy will list for a name: where one that stays holds an address too, it speaks for the address from now on. To be called before the
+ * policies are exchanged, so that nothing that both list is refused on the way; nc_claim_grant_ports ends it, with whichever policy it came to be. */
+int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struct nc_grant_port *staying, size_t count, struct nc_error *reterr);
+/* Does some name of the authority hold a live grant of the address for this port and protocol? With port->open: one whose name is not compared there. */
+bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
-/* Marks a socket of the instance's resolver, so that redirects go to it and to no other at its endpoint. */
-int nc_claim_mark_resolver(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
+/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint. */
+int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
@@ -246,6 +264,8 @@ struct nc_instance_row {
 int nc_instances(struct nc_host *host, int (*each)(void *context, const struct nc_instance_row *row), void *context, struct nc_error *reterr);
 /* Re-opens a live instance by name without its lock (status, exec, events): no function that changes it may be called, nc_claim_abandon frees. */
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
+/* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
+int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 /* Ends what dead owners left: kills, removes, releases. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
@@ -262,6 +282,8 @@ void nc_events_close(struct nc_events *events);
 
 /* ---- the rest of what only the kernel knows ---------------------------------------------------------------------------------------------------- */
 
+/* Brings the calling thread back to its own network namespace, or ends the process: in the workload's, with everything that we hold, there is no going on. */
+void nc_netns_return(int own_netns_fd);
 /* Network namespace cookie of netns_fd (-1: the caller's), by SO_NETNS_COOKIE on a socket made there; 0 and success before 5.14. */
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr);
 /* Cgroup id (the kernfs inode number) and depth below the cgroup2 root of an open cgroup directory. */

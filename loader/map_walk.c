@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include "inside.h"
 
+#define WALK_FIRST 64u /* most maps hold few entries, and memory that nobody touches costs nothing */
 #define WALK_BATCH 4096u
 #define WALK_BATCH_MAX (1u << 20)
 #define NC_ENOTSUPP 524 /* the kernel's own, which leaks to user space */
@@ -58,7 +59,7 @@ static int walk(int map_fd, uint32_t key_size, uint32_t value_size, int (*each)(
 {
 	NC_FREE char *keys = NULL;
 	NC_FREE char *values = NULL;
-	uint32_t capacity = WALK_BATCH, in = 0, out = 0;
+	uint32_t capacity = WALK_FIRST, in = 0, out = 0;
 	bool first = true;
 
 	for (;;) {
@@ -87,6 +88,11 @@ static int walk(int map_fd, uint32_t key_size, uint32_t value_size, int (*each)(
 			return stop;
 		in = out;
 		first = false;
+		if (capacity < WALK_BATCH) {
+			capacity = WALK_BATCH;
+			free(NC_TAKE_PTR(keys));
+			free(NC_TAKE_PTR(values));
+		}
 	}
 }
 

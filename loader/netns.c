@@ -2,59 +2,55 @@
 /*
  * netns.c - sockets in another network namespace
  *
- * A socket belongs for ever to the namespace of the thread that makes it. So a thread of its own enters the namespace, makes the socket and ends: no other
- * thread is ever in the wrong place, not even when something fails.
+ * A socket belongs for ever to the namespace of the thread that makes it. So the calling thread enters the namespace, makes the socket and returns to its
+ * own. Coming back cannot be left undone: a thread that stayed there would act in the workload's network, so where it fails the process ends. (A thread of
+ * its own for each visit would need no way back, and costs more than everything else that is done here.)
  */
-#include <pthread.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include "inside.h"
+
+#define RETURN_TRIES 8 /* the kernel may be short of memory for a moment */
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71 /* since 5.14; the number is the kernel's user ABI */
 #endif
 
-struct making {
-	int netns_fd, family, type, protocol;
-	int fd; /* or a negative errno */
-	const char *failed;
-};
-
-static void *make_there(void *argument)
+static int make_socket(int family, int type, int protocol, int *ret_fd, struct nc_error *reterr)
 {
-	struct making *making = argument;
+	int fd = socket(family, type | SOCK_CLOEXEC, protocol);
 
-	if (making->netns_fd >= 0 && setns(making->netns_fd, CLONE_NEWNET)) {
-		making->failed = "enter the network namespace";
-		making->fd = -errno;
-		return NULL;
+	if (fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make a socket");
+	*ret_fd = fd;
+	return 0;
+}
+
+void nc_netns_return(int own_netns_fd)
+{
+	for (int tries = 0; setns(own_netns_fd, CLONE_NEWNET); tries++) {
+		if (tries == RETURN_TRIES)
+			abort();
 	}
-	making->failed = "make a socket";
-	making->fd = socket(making->family, making->type | SOCK_CLOEXEC, making->protocol);
-	if (making->fd < 0)
-		making->fd = -errno;
-	return NULL;
 }
 
 /* netns_fd -1: the caller's own namespace. The socket is close-on-exec and the caller's. */
 int nc_netns_socket(int netns_fd, int family, int type, int protocol, int *ret_fd, struct nc_error *reterr)
 {
-	struct making making = {.netns_fd = netns_fd, .family = family, .type = type, .protocol = protocol};
-	pthread_t thread;
+	NC_CLOSE int own_fd = -1;
 	int r;
 
-	if (netns_fd < 0) {
-		make_there(&making);
-	} else {
-		r = pthread_create(&thread, NULL, make_there, &making);
-		if (r)
-			return nc_error_sys(reterr, NC_E_SYSTEM, -r, "start a thread");
-		pthread_join(thread, NULL);
-	}
-	if (making.fd < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, making.fd, "%s", making.failed);
-	*ret_fd = making.fd;
-	return 0;
+	if (netns_fd < 0)
+		return make_socket(family, type, protocol, ret_fd, reterr);
+	own_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (own_fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open the own network namespace");
+	if (setns(netns_fd, CLONE_NEWNET))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "enter the network namespace");
+	r = make_socket(family, type, protocol, ret_fd, reterr);
+	nc_netns_return(own_fd);
+	return r;
 }
 
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr)

@@ -126,6 +126,7 @@ static int resize_all(struct bpf_object *object, const struct sizes *s)
 	r = r ?: resize(object, NC_MAP_AUTHORITY_OF_CGROUP, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_WORKLOAD_POLICY, s->policy);
 	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->policy);
+	r = r ?: resize(object, NC_MAP_NAMES, s->policy);
 	r = r ?: resize(object, NC_MAP_GRANTS, s->grants);
 	r = r ?: resize(object, NC_MAP_SEEN, s->seen);
 	r = r ?: resize(object, NC_MAP_EVENTS, s->rings);
@@ -397,6 +398,7 @@ static int pin_programs(struct bpf_object *object, const char *pins, struct nc_b
 		if (r < 0)
 			return r;
 		book->program_ids[hook_of(program)] = info.id;
+		memcpy(book->program_tags[hook_of(program)], info.tag, sizeof(info.tag));
 	}
 	return 0;
 }

@@ -4,8 +4,10 @@
  *
  * seal:   entries written -> read back and compared -> counters cleared -> cgroup known -> slot's fields -> generation, last: from then on it is open
  * reseal: the new revision's entries written and compared -> one store of `revision` -> programs that read the old one waited for -> old entries away.
- *         A destination that both lists hold is never refused in between. Where the mode or flags change too, what gets stricter is stored before the
- *         revision and what gets wider after it: in between, both policies apply, never neither.
+ *         What both policies allow is never refused in between, and what neither allows never let through. Where the mode changes too, it is stored
+ *         before the revision, or after it when allowlist follows none; when allowlist follows unrestricted its entries stand under the old revision too,
+ *         which had none: so no program, which reads the revision first and then the mode, meets allowlist without the entries. Flags that go are stored
+ *         before the revision, flags that come after it.
  */
 #include <string.h>
 #include <bpf/bpf.h>
@@ -50,17 +52,23 @@ static int remember(struct nc_claim *claim, int i, const struct nc_image *image)
 	return 0;
 }
 
-/* Written, read back, compared; nothing of it is left on failure. */
-static int put_entries(int map_fd, uint64_t generation, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
+/* Written, read back, compared; nothing of it is left on failure. The names come first: an entry whose name is unknown would be one that refuses. */
+static int put_entries(struct nc_claim *claim, int map_fd, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
 {
+	uint64_t generation = claim->record.generation;
 	struct nc_error second;
-	int r = nc_policy_write(map_fd, generation, revision, image, reterr);
+	int r = nc_names_write(claim, image, reterr);
 
 	if (r < 0)
 		return r;
-	r = nc_policy_compare(map_fd, generation, revision, image, false, reterr);
+	r = nc_policy_write(map_fd, generation, revision, image, reterr);
+	if (r >= 0) {
+		r = nc_policy_compare(map_fd, generation, revision, image, false, reterr);
+		if (r < 0)
+			nc_policy_remove(map_fd, generation, revision, image, &second);
+	}
 	if (r < 0)
-		nc_policy_remove(map_fd, generation, revision, image, &second);
+		nc_names_take_back(claim, image);
 	return r;
 }
 
@@ -124,7 +132,7 @@ static int seal_into(struct nc_claim *claim, int i, const struct nc_seal *seal, 
 	uint64_t cgroup_id;
 	int r = nc_cgroup_identity(claim->cgroup_fds[i], &cgroup_id, &filled.cgroup_depth, reterr);
 
-	r = r < 0 ? r : put_entries(map_fd, claim->record.generation, 1, seal->image, reterr);
+	r = r < 0 ? r : put_entries(claim, map_fd, 1, seal->image, reterr);
 	if (r < 0)
 		return r;
 	claim->record.intended[i] = seal->image->count;
@@ -134,6 +142,8 @@ static int seal_into(struct nc_claim *claim, int i, const struct nc_seal *seal, 
 	r = r < 0 ? r : clear_counters(claim, i, reterr);
 	if (r >= 0 && remember(claim, i, seal->image) < 0)
 		r = nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "seal an authority");
+	if (r >= 0)
+		r = nc_names_keep(claim, seal->image, reterr);
 	r = r < 0 ? r : introduce_cgroup(claim, i, reterr);
 	if (r >= 0) {
 		filled.cgroup_id = cgroup_id;
@@ -176,15 +186,10 @@ static int sealed_slot(struct nc_claim *claim, enum nc_authority authority, stru
 	return 0;
 }
 
-static uint8_t stricter_mode(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b; /* none < allowlist < unrestricted */
-}
-
 static int switch_revision(struct nc_claim *claim, int i, struct nc_slot *slot, const struct nc_image *image, uint64_t revision,
 			   struct nc_error *reterr)
 {
-	uint8_t mode = stricter_mode(slot->mode, image->mode), flags = slot->flags & image->flags;
+	uint8_t mode = slot->mode == NC_MODE_NONE ? slot->mode : image->mode, flags = slot->flags & image->flags;
 	int r = 0;
 
 	if (mode != slot->mode || flags != slot->flags) {
@@ -219,6 +224,7 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	struct nc_slot slot = {0}, before;
 	struct nc_error second;
 	int i = place(authority), map_fd;
+	bool twice;
 	int r = check_image(claim, authority, image, reterr);
 
 	r = r < 0 ? r : sealed_slot(claim, authority, &slot, reterr);
@@ -226,17 +232,22 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	if (r < 0)
 		return r;
 	before = slot;
-	r = put_entries(map_fd, claim->record.generation, before.revision + 1, image, reterr);
+	twice = before.mode == NC_MODE_UNRESTRICTED && image->mode == NC_MODE_ALLOWLIST && !claim->sealed_count[i];
+	r = put_entries(claim, map_fd, before.revision + 1, image, reterr);
 	if (r < 0)
 		return r;
-	r = switch_revision(claim, i, &slot, image, before.revision + 1, reterr);
+	r = twice ? put_entries(claim, map_fd, before.revision, image, reterr) : 0;
+	r = r < 0 ? r : switch_revision(claim, i, &slot, image, before.revision + 1, reterr);
 	if (r < 0) { /* the policy before stays in force */
 		nc_slot_write(claim, i, &before, &second);
 		nc_policy_remove(map_fd, claim->record.generation, before.revision + 1, image, &second);
+		nc_names_take_back(claim, image);
+		if (twice)
+			nc_policy_remove(map_fd, claim->record.generation, before.revision, image, &second);
 		return r;
 	}
 	old.entries = NC_TAKE_PTR(claim->sealed[i]);
-	old.count = claim->sealed_count[i];
+	old.count = twice ? image->count : claim->sealed_count[i]; /* without a list of its own it is found by walking */
 	claim->sealed_count[i] = image->count;
 	remember(claim, i, image); /* without memory for it, the entries are found by walking */
 	claim->record.intended[i] = image->count;
@@ -245,6 +256,8 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	*ret_revision = slot.revision;
 	r = drop_old(claim, map_fd, slot.revision, &old, reterr);
 	free(old.entries);
+	if (r >= 0)
+		r = nc_names_keep(claim, image, reterr);
 	return r < 0 ? r : nc_record_write(claim->record_fd, &claim->record, reterr);
 }
 
@@ -264,7 +277,8 @@ static int check(struct nc_claim *claim, enum nc_authority authority, const stru
 				    slot.mode, image->mode, slot.flags, image->flags, slot.authority);
 	if (bpf_map_lookup_elem(cgroups_fd, &slot.cgroup_id, &found) || found != 2 * claim->record.index + (uint32_t)i)
 		return nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the cgroup does not lead to its slot");
-	return nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
+	r = nc_names_check(claim, image, reterr);
+	return r < 0 ? r : nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
 }
 
 int nc_claim_check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)
@@ -290,11 +304,13 @@ int nc_claim_canary(struct nc_claim *claim, enum nc_authority authority, uint16_
 
 int nc_claim_resolver(struct nc_claim *claim, enum nc_authority authority, uint16_t port_be, struct nc_error *reterr)
 {
-	struct nc_slot slot = {0};
-	int r = sealed_slot(claim, authority, &slot, reterr);
+	struct nc_slot slots[2] = {{0}, {0}};
+	int i = place(authority);
+	int r = sealed_slot(claim, NC_AUTHORITY_WORKLOAD, &slots[0], reterr) ?: sealed_slot(claim, NC_AUTHORITY_PLANE, &slots[1], reterr);
 
-	slot.resolver_port_be = port_be;
-	return r < 0 ? r : nc_slot_write(claim, place(authority), &slot, reterr);
+	slots[1 - i].other_port_be = port_be; /* closed to the other before it is open to its own */
+	slots[i].resolver_port_be = port_be;
+	return r ?: nc_slot_write(claim, 1 - i, &slots[1 - i], reterr) ?: nc_slot_write(claim, i, &slots[i], reterr);
 }
 
 int nc_claim_counters(struct nc_claim *claim, enum nc_authority authority, struct nc_counters *ret_counters, struct nc_error *reterr)

@@ -96,6 +96,7 @@ static int book_from_pins(struct nc_host *host, struct nc_error *reterr)
 		if (r)
 			return nc_error_sys(reterr, NC_E_SYSTEM, r, "ask for the program %s", nc_hook_name(hook));
 		book.program_ids[hook] = info.id;
+		memcpy(book.program_tags[hook], info.tag, sizeof(info.tag));
 	}
 	host->book = book;
 	return 0;

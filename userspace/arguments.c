@@ -10,52 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "commands.h"
-
-#define LONGEST_WORD 32
-
-static int distance(const char *left, const char *right)
-{
-	int row[LONGEST_WORD + 1];
-	int lengths[2] = {(int)strlen(left), (int)strlen(right)};
-
-	if (lengths[0] > LONGEST_WORD || lengths[1] > LONGEST_WORD)
-		return LONGEST_WORD;
-	for (int j = 0; j <= lengths[1]; j++)
-		row[j] = j;
-	for (int i = 1; i <= lengths[0]; i++) {
-		int diagonal = row[0];
-
-		row[0] = i;
-		for (int j = 1; j <= lengths[1]; j++) {
-			int best = diagonal + (left[i - 1] != right[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[lengths[1]];
-}
-
-const char *nc_nearest(const char *typed, const char *const *words)
-{
-	const char *near = NULL;
-	int least = 3;
-
-	for (; *words; words++) {
-		int steps = distance(typed, *words);
-
-		/* Half of a word's letters may be slips; beyond that it is another word. */
-		if (steps < least && steps * 2 <= (int)strlen(*words)) {
-			least = steps;
-			near = *words;
-		}
-	}
-	return near;
-}
+#include "text.h"
 
 static const struct argp_option *find_name(const struct nc_command *command, const char *name, size_t length)
 {
@@ -83,7 +38,7 @@ static int option_unknown(const struct nc_command *command, const char *name, si
 {
 	const char *names[NC_OPTION_END - NC_OPTION_FIRST + 8] = {NULL};
 	const struct argp_option *tables[] = {command->options, nc_common_options};
-	char typed[LONGEST_WORD + 1];
+	char typed[NC_NEAREST_WORD + 1];
 	const char *near;
 	size_t count = 0;
 

@@ -68,7 +68,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 
 	nc_watch_init(&watch, launch);
 	watch.was_populated = launch->provider == NC_PROVIDER_OCI; /* the runtime's process stood there when it was sealed, and may be gone already */
-	r = nc_launch_announce(launch, reterr);
+	r = nc_launch_announce(launch, reterr) ?: nc_update_listen(launch, reterr);
 	if (r == 0) {
 		launch->started = true;
 		launch->deadline_ns = 0;

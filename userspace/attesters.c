@@ -4,7 +4,7 @@
 #include <string.h>
 #include "attesters.h"
 #include "cleanup.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 #include "key_pem.h"
 

@@ -5,7 +5,7 @@
 #include "axes.h"
 #include "capability.h"
 #include "ceiling.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 #include "revision.h"
 
@@ -125,19 +125,37 @@ void nc_capability_own(enum nc_own_provider provider, struct nc_capability *ret_
 	*ret_capability = own;
 }
 
+json_t *nc_capability_own_enforcement(enum nc_own_provider provider)
+{
+	json_t *enforcement = json_object();
+
+#define AXIS(axis, assumed) json_object_set_new(enforcement, axis, json_string(runner_enforces(provider, axis) ? "runner_enforced" : "unenforced"));
+	NC_ENFORCEMENT_AXES(AXIS)
+	return enforcement;
+}
+
+bool nc_capability_own_named(const char *name, enum nc_own_provider *ret_provider)
+{
+	for (int i = 0; i < NC_OWN_COUNT; i++) {
+		if (strcmp(provider_names[i], name))
+			continue;
+		*ret_provider = (enum nc_own_provider)i;
+		return true;
+	}
+	return false;
+}
+
 #define OWN_GRADE(own) json_string(nc_grade_word((own)->egress_certification))
 #define OWN_WORDS(own) json_array()
 #define OWN_FLAG(own) json_false()
 
 json_t *nc_capability_own_document(enum nc_own_provider provider)
 {
+	json_t *enforcement = nc_capability_own_enforcement(provider);
 	struct nc_capability own;
-	json_t *enforcement = json_object();
 	json_t *document;
 
 	nc_capability_own(provider, &own);
-#define AXIS(axis, assumed) json_object_set_new(enforcement, axis, json_string(runner_enforces(provider, axis) ? "runner_enforced" : "unenforced"));
-	NC_ENFORCEMENT_AXES(AXIS)
 	document = json_pack("{s:i s:s s:s s:s s:s s:o}", "version", NC_CAPABILITY_VERSION, "provider", own.provider, "provider_revision",
 			     own.provider_revision, "manifest", own.manifest, "placement", "runner", "enforcement", enforcement);
 	if (!document)

@@ -9,7 +9,7 @@
 #include "axes.h"
 #include "ceiling.h"
 #include "digest.h"
-#include "fields.h"
+#include "place.h"
 #include "cleanup.h"
 #include "json.h"
 

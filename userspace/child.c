@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include "child.h"
 #include "cleanup.h"
+#include "loader.h"
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC)
 #define HIGH_FD 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
@@ -172,14 +173,14 @@ static int birth(const struct nc_child_plan *plan, int pipes[PIPES][2], struct n
 	if (pid < 0) {
 		int status = -errno;
 
-		if (plan->netns_fd >= 0 && setns(plan->own_netns_fd, CLONE_NEWNET) < 0)
-			abort(); /* in a network namespace of the workload's, with everything that we hold: there is no going on from here */
+		if (plan->netns_fd >= 0)
+			nc_netns_return(plan->own_netns_fd);
 		return status;
 	}
 	child->pid = pid;
 	child->born_inside = !held;
-	if (plan->netns_fd >= 0 && setns(plan->own_netns_fd, CLONE_NEWNET) < 0)
-		return -errno;
+	if (plan->netns_fd >= 0)
+		nc_netns_return(plan->own_netns_fd);
 	return 0;
 }
 

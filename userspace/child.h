@@ -122,6 +122,7 @@ int nc_child_error(const struct nc_report *report, struct nc_error *reterr);
 enum { NC_FD_INIT_CONTROL = 3, NC_FD_INIT_REPORT, NC_FD_COMMAND_CONTROL, NC_FD_COMMAND_REPORT, NC_FD_PTY, NC_FD_ENV, NC_FD_CREDENTIALS, NC_FD_FREE };
 _Noreturn void nc_init_main(const struct nc_child_plan *plan, bool held);
 _Noreturn void nc_command_main(const struct nc_child_plan *plan);
+void nc_command_forget(void); /* in init: wipes what the command read into memory that was init's too */
 /* Writes FAILED to `fd` and exits. */
 _Noreturn void nc_child_fail(int fd, const char *step, int status);
 /* The canary's four connections, in the child. results[i] as in struct nc_report. */

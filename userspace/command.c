@@ -5,7 +5,8 @@
  * By now the process has no privilege left. It runs the canary as exactly what the command will be, waits until the supervisor is satisfied, and only then
  * reads what the Runner hands in by descriptor: a Runner need not part with a secret before the instance is sealed.
  *
- * No allocation: the environment that comes by descriptor is read into a static buffer, which a clean copy-on-write page of the supervisor backs.
+ * No allocation: the environment that comes by descriptor is read into a static buffer. The process may still have init's memory (init.c), so nothing of
+ * init's is changed, and init wipes that buffer when the command has its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -196,6 +197,11 @@ static void default_signals(void)
 		sigaction(number, &action, NULL); /* KILL, STOP and the C library's own are refused, and keep their default */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void nc_command_forget(void)
+{
+	explicit_bzero(from_runner.bytes, from_runner.length);
 }
 
 _Noreturn void nc_command_main(const struct nc_child_plan *plan)

@@ -11,17 +11,14 @@
 
 const struct argp_option nc_evidence_options[] = {
 	{"public-key", NC_OPTION_PUBLIC_KEY, "FILE", 0, "the key (PEM) that must have signed; never taken from the folder", 0},
-	{"expect", NC_OPTION_EXPECT, "FILE", 0, "JSON object whose members must stand, equal, in the signed binding", 0},
+	{"expect", NC_OPTION_EXPECT, "FILE", 0, "JSON object of what the caller holds: each member must hold (docs/formats.md)", 0},
 	{0}};
 
-static const struct {
-	const char *word;
-	int status;
-} answers[] = {
-	[NC_EVIDENCE_COMPLETE] = {"complete", NC_EXIT_YES},
-	[NC_EVIDENCE_OPEN] = {"open", NC_EXIT_OPEN},
-	[NC_EVIDENCE_INCOMPLETE] = {"incomplete", NC_EXIT_INCOMPLETE},
-	[NC_EVIDENCE_INVALID] = {"invalid", NC_EXIT_NO},
+static const int statuses[] = {
+	[NC_EVIDENCE_COMPLETE] = NC_EXIT_YES,
+	[NC_EVIDENCE_OPEN] = NC_EXIT_OPEN,
+	[NC_EVIDENCE_INCOMPLETE] = NC_EXIT_INCOMPLETE,
+	[NC_EVIDENCE_INVALID] = NC_EXIT_NO,
 };
 
 static int read_expected(const char *path, json_t **ret_expect, struct nc_error *reterr)
@@ -43,35 +40,56 @@ static int read_expected(const char *path, json_t **ret_expect, struct nc_error 
 	return ret;
 }
 
+/* Yes, no, or the evidence has not come that far. */
+static const char *policy_word(const struct nc_evidence_report *report)
+{
+	static const char *const words[] = {[NC_CLAUSE_NOT_COMPARED] = "not read back yet",
+					    [NC_CLAUSE_HOLDS] = "intact at the end",
+					    [NC_CLAUSE_DIFFERS] = "NOT INTACT at the end"};
+
+	return words[report->clauses[NC_CLAUSE_POLICY_INTACT].result];
+}
+
+static void print_clauses(const struct nc_evidence_report *report)
+{
+	char summary[NC_CLAUSES_SUMMARY];
+
+	printf("  clauses\n");
+	for (int i = 0; i < NC_CLAUSE_COUNT; i++) {
+		const struct nc_clause_row *row = &report->clauses[i];
+
+		printf("    %-24s  %-12s  %-13s  %s\n", nc_clause_word((enum nc_clause)i), nc_clause_result_word(row->result),
+		       row->reference == NC_REFERENCE_NONE ? "-" : nc_clause_reference_word(row->reference), nc_clause_meaning((enum nc_clause)i));
+	}
+	printf("  in words  %s\n", nc_clauses_summary(report->clauses, summary));
+}
+
 static void print_report(const struct nc_evidence_report *report, const char *key_id, bool compared)
 {
-	printf("%s\n", answers[report->answer].word);
+	printf("%s\n", nc_evidence_answer_word(report->answer));
 	if (report->reason[0]) {
 		fputs("  reason    ", stdout);
 		nc_output_safe(stdout, report->reason);
 		putchar('\n');
 	}
-	if (report->answer == NC_EVIDENCE_INVALID)
+	if (report->answer == NC_EVIDENCE_INVALID) {
+		if (compared)
+			print_clauses(report);
 		return;
+	}
 	fputs("  instance  ", stdout);
 	nc_output_safe(stdout, report->instance);
 	printf("\n  events    %llu\n  lost      %llu\n", (unsigned long long)report->events, (unsigned long long)report->losses);
 	printf("  key       %s\n  binding   %s\n", key_id, compared ? "as expected" : "not compared (--expect FILE)");
+	printf("  policy    %s\n", policy_word(report));
+	print_clauses(report);
 	puts("  proves    authorship and integrity");
 }
 
-static void print_report_json(const struct nc_evidence_report *report, const char *key_id, bool compared)
+static void print_json(const struct nc_evidence_report *report, const char *key_id, bool compared)
 {
-	json_t *document = json_object();
+	json_t *document = nc_evidence_report_json(report, key_id, compared);
 
-	json_object_set_new(document, "answer", json_string(answers[report->answer].word));
-	json_object_set_new(document, "reason", json_string(report->reason));
-	json_object_set_new(document, "instance", json_string(report->instance));
-	json_object_set_new(document, "events", json_integer((json_int_t)report->events));
-	json_object_set_new(document, "lost", nc_json_u64(report->losses)); /* more than a JSON number can hold, if need be */
-	json_object_set_new(document, "key_id", json_string(key_id));
-	json_object_set_new(document, "binding_compared", json_boolean(compared));
-	json_object_set_new(document, "proves", json_string(report->answer == NC_EVIDENCE_INVALID ? "nothing" : "authorship and integrity"));
 	nc_output_json(document);
 	json_decref(document);
 }
@@ -100,10 +118,10 @@ int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error
 		return ret;
 	nc_key_id(&key, key_id);
 	if (invocation->json)
-		print_report_json(&report, key_id, expect != NULL);
+		print_json(&report, key_id, expect != NULL);
 	else
 		print_report(&report, key_id, expect != NULL);
-	status = answers[report.answer].status;
+	status = statuses[report.answer];
 	nc_evidence_report_free(&report);
 	return status;
 }

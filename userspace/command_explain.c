@@ -13,6 +13,7 @@
 #include "explain.h"
 #include "instance_state.h"
 #include "output.h"
+#include "text.h"
 
 const struct argp_option nc_explain_options[] = {
 	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},

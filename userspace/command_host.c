@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
+#include "kept_file.h"
 #include "output.h"
 #include "revision.h"
 
@@ -132,6 +133,7 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 			nc_error_hint(reterr, "`netcordon status` lists them; --force ends them");
 		return ret;
 	}
+	nc_kept_forget(options.runtime ? options.runtime : NC_RUNTIME_FOLDER);
 	print_down(invocation, "down");
 	return NC_EXIT_YES;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_run.c - `run`, `attach`, `exec`, `update`, `stop`, `wait`: from the command line and the configuration to launch.h */
+/* command_run.c - `run`, `attach`, `exec`, `update`: from the command line and the configuration to launch.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -67,7 +67,8 @@
 	}
 #define OPTION_ON_DEATH                                                                                                                              \
 	{                                                                                                                                            \
-		"on-supervisor-death", NC_OPTION_ON_DEATH, "WHAT", 0, "keep or kill the workload when its supervisor is killed", 0                   \
+		"on-supervisor-death", NC_OPTION_ON_DEATH, "WHAT", 0, "when the supervisor is killed: orphan (default), keep or kill the workload",  \
+			0                                                                                                                            \
 	}
 
 const struct argp_option nc_run_options[] = {
@@ -101,15 +102,6 @@ const struct argp_option nc_update_options[] = {
 	{"profile", NC_OPTION_PROFILE, "PROFILE", 0, "the profile: a file, or a name in the profile folder", 0},
 	{0},
 };
-const struct argp_option nc_stop_options[] = {
-	{"timeout", NC_OPTION_TIMEOUT, "SECONDS", 0, "give up after this long; default: 30", 0},
-	{0},
-};
-const struct argp_option nc_wait_options[] = {
-	{"timeout", NC_OPTION_TIMEOUT, "SECONDS", 0, "give up after this long; default: never", 0},
-	{0},
-};
-
 static int take_descriptor(const struct nc_invocation *invocation, enum nc_option key, int *ret_fd, struct nc_error *reterr)
 {
 	int64_t fd = -1;
@@ -178,12 +170,14 @@ static int take_on_death(const struct nc_invocation *invocation, struct nc_launc
 
 	if (!what)
 		return 0;
-	if (!strcmp(what, "keep"))
+	if (!strcmp(what, "orphan"))
+		options->on_death = NC_ON_DEATH_ORPHAN;
+	else if (!strcmp(what, "keep"))
 		options->on_death = NC_ON_DEATH_KEEP;
 	else if (!strcmp(what, "kill"))
 		options->on_death = NC_ON_DEATH_KILL;
 	else
-		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --on-supervisor-death: '%s' is neither keep nor kill",
+		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --on-supervisor-death: '%s' is none of orphan, keep, kill",
 				    invocation->command->name, what);
 	return 0;
 }
@@ -207,8 +201,6 @@ static int take_options(const struct nc_invocation *invocation, struct nc_host_o
 	options.attester = attester ? attester : invocation->config.attester;
 	options.binding = nc_option(invocation, NC_OPTION_BIND);
 	options.cgroup = nc_option(invocation, NC_OPTION_CGROUP);
-	options.upstreams = invocation->config.upstreams;
-	options.upstream_count = invocation->config.upstream_count;
 	options.upstreams = invocation->config.upstreams;
 	options.upstream_count = invocation->config.upstream_count;
 	options.pty = nc_option(invocation, NC_OPTION_PTY) != NULL;
@@ -309,28 +301,4 @@ int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)
 	nc_invocation_host(invocation, &host);
 	ret = nc_launch_update(&host, invocation->arguments[0], profile, reterr);
 	return ret < 0 ? nc_invocation_profile_hint(invocation, ret, reterr) : NC_EXIT_YES;
-}
-
-int nc_command_stop(struct nc_invocation *invocation, struct nc_error *reterr)
-{
-	struct nc_host_options host;
-	int timeout = 30000, ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout, reterr);
-
-	if (ret < 0)
-		return ret;
-	nc_invocation_host(invocation, &host);
-	ret = nc_launch_stop(&host, invocation->arguments[0], timeout, reterr);
-	return ret < 0 ? ret : NC_EXIT_YES;
-}
-
-int nc_command_wait(struct nc_invocation *invocation, struct nc_error *reterr)
-{
-	struct nc_host_options host;
-	int timeout = 0, ret = take_ms(invocation, NC_OPTION_TIMEOUT, &timeout, reterr);
-
-	if (ret < 0)
-		return ret;
-	nc_invocation_host(invocation, &host);
-	ret = nc_launch_wait(&host, invocation->arguments[0], timeout, reterr);
-	return ret < 0 ? ret : NC_EXIT_YES;
 }

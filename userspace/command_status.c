@@ -6,6 +6,8 @@
 #include "commands.h"
 #include "evidence.h"
 #include "explain.h"
+#include "json.h"
+#include "launch.h"
 #include "output.h"
 
 struct listing {
@@ -53,12 +55,9 @@ static json_t *authority_json(const struct nc_instance_row *row, int authority)
 
 static json_t *row_json(const struct nc_instance_row *row)
 {
-	char generation[17];
-
-	snprintf(generation, sizeof(generation), "%016llx", (unsigned long long)row->generation);
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "instance", row->name, "generation", generation, "state", state_word(row),
-			 "mode", nc_mode_word(row->mode), "populated", row->populated, "cgroup", row->cgroup, "workload", authority_json(row, 0),
-			 "plane", authority_json(row, 1));
+	return json_pack("{s:i, s:s, s:o, s:s, s:s, s:b, s:s, s:o, s:o}", "version", NC_MESSAGE_VERSION, "instance", row->name, "generation",
+			 nc_json_u64(row->generation), "state", state_word(row), "mode", nc_mode_word(row->mode), "populated", row->populated,
+			 "cgroup", row->cgroup, "workload", authority_json(row, 0), "plane", authority_json(row, 1));
 }
 
 static void entries_text(const struct nc_instance_row *row, int authority, char *ret_text, size_t size)
@@ -101,7 +100,7 @@ static void print_one(const struct nc_instance_row *row)
 	entries_text(row, 1, plane, sizeof(plane));
 	printf("%s\n  state       %s, processes: %s\n  mode        %s\n", row->name, state_word(row), row->populated ? "yes" : "no",
 	       nc_mode_word(row->mode));
-	printf("  generation  %016llx\n  cgroup      %s\n", (unsigned long long)row->generation, row->cgroup);
+	printf("  generation  %llu\n  cgroup      %s\n", (unsigned long long)row->generation, row->cgroup);
 	printf("  entries     workload %s, plane %s (present/intended)\n", workload, plane);
 	printf("  lost        %llu events\n\n",
 	       (unsigned long long)(row->counters[0].by_reason[NC_COUNTER_LOST] + row->counters[1].by_reason[NC_COUNTER_LOST]));

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include "capability.h"
 #include "commands.h"
+#include "launch.h"
 #include "netcordon_abi.h"
 #include "output.h"
 #include "profile.h"
@@ -35,6 +36,7 @@ static void print_json(const char *architecture)
 	json_object_set_new(document, "architecture", json_string(architecture));
 	json_object_set_new(document, "profile_versions", json_pack("[i]", NC_PROFILE_VERSION));
 	json_object_set_new(document, "config_versions", json_pack("[i]", NC_CONFIG_VERSION));
+	json_object_set_new(document, "message_versions", json_pack("[i]", NC_MESSAGE_VERSION));
 	json_object_set_new(document, "providers", strings(providers, sizeof(providers) / sizeof(*providers)));
 	json_object_set_new(document, "domains", strings(domains, sizeof(domains) / sizeof(*domains)));
 	nc_output_json(document);

@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "launch.h"
 #include "output.h"
+#include "text.h"
 
 static const struct argp_option no_options[] = {{0}};
 
@@ -82,7 +83,8 @@ const struct nc_command nc_commands[] = {
 	 .name = "stop",
 	 .arguments = "INSTANCE",
 	 .summary = "end an instance: TERM, then KILL after the grace",
-	 .text = "Returns when the instance is gone and its evidence is closed.",
+	 .text = "Returns when the instance is gone and its evidence is closed, and prints how it ended. An instance without a supervisor is ended "
+		 "at once.",
 	 .options = nc_stop_options,
 	 .function = nc_command_stop,
 	 .privileged = true,
@@ -92,7 +94,7 @@ const struct nc_command nc_commands[] = {
 	 .name = "wait",
 	 .arguments = "INSTANCE",
 	 .summary = "wait until an instance has ended",
-	 .text = "Exits 0 when it has ended and its evidence is closed, 1 when there is no such instance, 3 when --timeout has passed before.",
+	 .text = "Prints how it ended, and exits 0; 1 when there is no such instance, 3 when --timeout has passed before.",
 	 .options = nc_wait_options,
 	 .function = nc_command_wait,
 	 .privileged = true,

@@ -18,7 +18,7 @@
 #include "error.h"
 #include "loader.h"
 
-/* Exit statuses of every command, with what they mean; the last two are answers of `evidence verify`. `run`, `exec` and `attach` follow the shell
+/* Exit statuses of every command, with what they mean; those from 4 on are answers of `evidence verify` and `receipt verify`. `run`, `exec` and `attach` follow the shell
  * instead: the command's own status, or NC_EXIT_OURS, _NOT_RUNNABLE, _NOT_FOUND of launch.h. */
 #define NC_EXITS(X)                                                                                                                                  \
 	X(YES, 0, "yes: done, allowed, complete")                                                                                                    \
@@ -26,7 +26,9 @@
 	X(USAGE, 2, "what was given (arguments, profile, configuration) is not understood; nothing was done")                                        \
 	X(FAILED, 3, "could not: the kernel, a permission, a missing piece")                                                                         \
 	X(OPEN, 4, "evidence verify: not closed")                                                                                                    \
-	X(INCOMPLETE, 5, "evidence verify: something is missing or was lost")
+	X(INCOMPLETE, 5, "evidence verify: something is missing or was lost")                                                                        \
+	X(ROTATED, 6, "receipt verify: the key has been replaced by a newer one")                                                                    \
+	X(REVOKED, 7, "receipt verify: the key has been revoked")
 #define NC_ENUM_EXIT(symbol, value, meaning) NC_EXIT_##symbol = value,
 enum nc_exit { NC_EXITS(NC_ENUM_EXIT) };
 
@@ -118,8 +120,6 @@ int nc_commands_main(int argc, char **argv);
 int nc_command_find(int argc, char **argv, const struct nc_command **ret_command, int *ret_words, struct nc_error *reterr);
 /* Fills values, arguments and json of an invocation whose command is set. Options are matched by their whole name, at most once each. */
 int nc_arguments_read(struct nc_invocation *invocation, int argc, char **argv, struct nc_error *reterr);
-/* The word of `words` (NULL-terminated) that `typed` is likely meant to be, or NULL. */
-const char *nc_nearest(const char *typed, const char *const *words);
 const struct argp_option *nc_option_find(const struct nc_command *command, int key);
 
 static inline const char *nc_option(const struct nc_invocation *invocation, enum nc_option key)

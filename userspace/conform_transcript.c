@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "conform_transcript.h"
-#include "fields.h"
+#include "place.h"
 
 json_t *nc_run_json(const struct nc_run *run)
 {

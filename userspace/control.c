@@ -83,7 +83,19 @@ static int signal_supervisor(const struct search *search, struct nc_error *reter
 	return 0; /* it ends, or has ended: the wait tells */
 }
 
-static int with_host(const struct nc_host_options *options, const char *instance, int timeout_ms, bool stop, struct nc_error *reterr)
+/* Where its evidence is, while its folder still stands. */
+static void note_evidence(const struct search *search, char ret_evidence[NC_PATH_MAX])
+{
+	struct nc_instance_state state;
+	struct nc_error ignored; /* it is not sealed yet: there is none */
+
+	ret_evidence[0] = '\0';
+	if (nc_instance_state_read(search->folder, &state, &ignored) == 0)
+		memcpy(ret_evidence, state.evidence, NC_PATH_MAX);
+}
+
+static int with_host(const struct nc_host_options *options, const char *instance, int timeout_ms, bool stop, char ret_evidence[NC_PATH_MAX],
+		     struct nc_error *reterr)
 {
 	struct nc_host *host = NULL;
 	struct search search;
@@ -91,6 +103,8 @@ static int with_host(const struct nc_host_options *options, const char *instance
 
 	if (r == 0 && !search.found)
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
+	if (r == 0)
+		note_evidence(&search, ret_evidence);
 	if (r == 0 && stop)
 		r = search.owner_lives ? signal_supervisor(&search, reterr) : end_ownerless(host, instance, reterr);
 	if (r == 0)
@@ -99,14 +113,14 @@ static int with_host(const struct nc_host_options *options, const char *instance
 	return r;
 }
 
-int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr)
+int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr)
 {
-	return with_host(host, instance, timeout_ms, true, reterr);
+	return with_host(host, instance, timeout_ms, true, ret_evidence, reterr);
 }
 
-int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr)
+int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr)
 {
-	return with_host(host, instance, timeout_ms, false, reterr);
+	return with_host(host, instance, timeout_ms, false, ret_evidence, reterr);
 }
 
 /* ---- update ---------------------------------------------------------------------------------------------------------------------------------------- */
@@ -137,8 +151,14 @@ static int converse(const struct search *search, const char *text, size_t length
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask the supervisor of instance %s", search->name);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	nc_update_address(folder, &address);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask the supervisor of instance %s", search->name);
+	r = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		nc_error_set(reterr, NC_E_INSTANCE_NOT_STARTED, -EAGAIN,
+			     "instance %s takes no update: its command has not started, or has just ended", search->name);
+		return nc_error_hint(reterr, "wait for `started` on the status descriptor");
+	}
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "ask the supervisor of instance %s", search->name);
 	r = send_whole(fd, text, length);
 	if (r < 0 && r != -EPIPE)
 		return nc_error_sys(reterr, NC_E_SYSTEM, r, "hand the profile to the supervisor of instance %s", search->name);
@@ -160,7 +180,7 @@ int nc_launch_update(const struct nc_host_options *options, const char *instance
 	if (r == 0 && !search.found)
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
 	if (r == 0 && !search.owner_lives)
-		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ESRCH, "instance %s has no supervisor that could change its policy", instance);
+		r = nc_error_set(reterr, NC_E_INSTANCE_UNSUPERVISED, -ESRCH, "instance %s has no supervisor that could change its policy", instance);
 	r = r < 0 ? r : converse(&search, text, length, reterr);
 	nc_host_close(host);
 	return r;

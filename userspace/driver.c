@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include "cleanup.h"
 #include "driver.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 
 static int unusable(const char *path, int status, struct nc_error *reterr)

@@ -63,12 +63,13 @@ static int find_program(char ret_path[PATH_MAX])
 	return access(ret_path, X_OK) < 0 ? -errno : 0;
 }
 
-int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver *resolver, struct nc_edge *ret_edge,
-		  struct nc_error *reterr)
+int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
+		  struct nc_edge *ret_edge, struct nc_error *reterr)
 {
 	char generation_text[24], uid_text[16];
-	char *argv[] = {"netcordon-edge", generation_text, uid_text, (char *)runtime, resolver ? "names" : "-", NULL};
-	int fds[EDGE_FREE - EDGE_RING] = {ring_fd, -1, -1, -1, -1, -1, -1};
+	char which[] = {(char)('0' + (resolvers[0].config_fd >= 0) + 2 * (resolvers[1].config_fd >= 0)), '\0'};
+	char *argv[] = {"netcordon-edge", generation_text, uid_text, (char *)runtime, which, NULL};
+	int fds[EDGE_FREE - EDGE_RING] = {ring_fd};
 	char path[PATH_MAX] = "";
 	int pair[2];
 	pid_t pid;
@@ -81,9 +82,9 @@ int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runti
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make the edge's socket pair");
 	fds[1] = pair[1];
-	if (resolver) {
-		fds[2] = resolver->config_fd;
-		memcpy(&fds[3], resolver->sockets, sizeof(resolver->sockets));
+	for (int i = 0; i < 2; i++) {
+		fds[EDGE_CONFIG(i) - EDGE_RING] = resolvers[i].config_fd;
+		memcpy(&fds[EDGE_CONFIG(i) + 1 - EDGE_RING], resolvers[i].sockets, sizeof(resolvers[i].sockets));
 	}
 	pid = vfork();
 	if (pid == 0)
@@ -109,6 +110,8 @@ static size_t size_of(const struct nc_edge_message *message)
 		return message->count <= NC_EDGE_GRANT_MAX
 			       ? NC_EDGE_HEAD + offsetof(struct nc_edge_grant, addresses) + message->count * sizeof(union nc_address)
 			       : 0;
+	case NC_EDGE_NAMED:
+		return NC_EDGE_HEAD + sizeof(struct nc_named_event);
 	case NC_EDGE_NAME:
 		return NC_EDGE_HEAD + sizeof(struct nc_edge_name);
 	default:
@@ -135,6 +138,20 @@ int nc_edge_flush(struct nc_edge *edge)
 	struct nc_edge_message message = {.kind = NC_EDGE_FLUSH};
 
 	return send(edge->fd, &message, NC_EDGE_HEAD, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int nc_edge_exchange_names(struct nc_edge *edge, int i, int config_fd)
+{
+	struct nc_edge_message message = {.kind = NC_EDGE_NAMES, .count = (uint32_t)i};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct iovec part = {.iov_base = &message, .iov_len = NC_EDGE_HEAD};
+	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+	memcpy(CMSG_DATA(&control.head), &config_fd, sizeof(config_fd));
+	return sendmsg(edge->fd, &head, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 int nc_edge_granted(struct nc_edge *edge, int status)

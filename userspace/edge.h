@@ -3,8 +3,8 @@
  * edge.h - the process that stands between a workload and everything else on its behalf
  *
  * It is netcordon-edge, a program beside netcordon that has no other use, with a user id of its own, an empty environment, no capability, not dumpable, and few descriptors:
- * the instance's event ring, one end of a socket pair to the supervisor, and, when the policy lists names, the resolver's sockets inside the workload's network
- * namespace and a sealed memory file with the names. It parses what a workload and a name server sent, so it holds nothing that is worth having, and a grant is
+ * the instance's event ring, one end of a socket pair to the supervisor, and, for each authority whose policy lists names, a resolver's sockets inside the
+ * workload's network namespace and a sealed memory file with the names. It parses what a workload and a name server sent, so it holds nothing that is worth having, and a grant is
  * the supervisor's to install, who looks up by himself what it may open.
  *
  * Messages on the pair (SOCK_SEQPACKET, so that each arrives whole): struct nc_edge_message, cut after `count` events.
@@ -30,7 +30,9 @@ enum nc_edge_kind {
 	NC_EDGE_GRANT,	   /* edge: may these addresses be reached for this name? It waits for the answer before it answers the workload */
 	NC_EDGE_GRANTED,   /* supervisor: `status`, 0 when the grant is in force */
 	NC_EDGE_NAME,	   /* edge: something happened to a name */
+	NC_EDGE_NAMED,	   /* edge: one event that has a name */
 	NC_EDGE_NAMES_CUT, /* edge, before FLUSHED: `count` happenings were not told one by one */
+	NC_EDGE_NAMES,	   /* supervisor: the resolver of authority `count` (0 workload, 1 plane) has other names: their memory file comes with it */
 };
 
 #define NC_EDGE_GRANT_MAX NC_DNS_ADDRESSES_MAX /* addresses of one grant: more of one name are left out of the answer too */
@@ -48,6 +50,8 @@ struct nc_edge_name {
 	uint32_t lifetime;
 	uint32_t addresses; /* how many were answered */
 	uint32_t has_address;
+	uint32_t authority; /* enum nc_authority: whose question it was */
+	uint32_t reserved;
 	union nc_address address; /* the one that was left out */
 	struct nc_dns_name name;
 };
@@ -59,6 +63,7 @@ struct nc_edge_message {
 	uint32_t reserved;
 	union {
 		struct nc_event events[NC_EDGE_BATCH];
+		struct nc_named_event named;
 		struct nc_edge_grant grant;
 		struct nc_edge_name name;
 	};
@@ -66,13 +71,19 @@ struct nc_edge_message {
 #define NC_EDGE_HEAD (sizeof(uint32_t) * 4)
 
 /* Where the edge finds its descriptors. */
-enum { EDGE_RING = 3, EDGE_PAIR, EDGE_CONFIG, EDGE_SOCKETS, EDGE_FREE = EDGE_SOCKETS + 4 };
+enum { EDGE_RING = 3, EDGE_PAIR, EDGE_RESOLVERS, EDGE_RESOLVER_SIZE = 5, EDGE_FREE = EDGE_RESOLVERS + 2 * EDGE_RESOLVER_SIZE };
+/* Of the resolver of authority i (0 workload, 1 plane): the memory file, and the sockets from the next number on. */
+#define EDGE_CONFIG(i) (EDGE_RESOLVERS + (i)*EDGE_RESOLVER_SIZE)
 
-/* What the resolver needs; NULL where the policy lists no name. The descriptors stay the caller's. */
+/* What a resolver needs; -1 everywhere where the policy lists no name. The descriptors stay the caller's. */
 struct nc_edge_resolver {
 	int config_fd;
 	int sockets[4]; /* UDP4, UDP6, TCP4, TCP6; -1: none */
 };
+#define NC_EDGE_NO_RESOLVER                                                                                                                          \
+	{                                                                                                                                            \
+		.config_fd = -1, .sockets = { -1, -1, -1, -1 }                                                                                       \
+	}
 
 struct nc_edge {
 	pid_t pid; /* 0: none */
@@ -86,8 +97,10 @@ struct nc_edge {
 	}
 
 /* Starts the edge and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
-int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver *resolver, struct nc_edge *ret_edge,
-		  struct nc_error *reterr);
+int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
+		  struct nc_edge *ret_edge, struct nc_error *reterr);
+/* Other names for the resolver of authority i, which goes on: in force when a flush that is asked for afterwards has been answered. */
+int nc_edge_exchange_names(struct nc_edge *edge, int i, int config_fd);
 int nc_edge_granted(struct nc_edge *edge, int status); /* the answer to a GRANT */
 /* Receives one message, never waits: 1, or 0 when there is none; -EPIPE when the edge is gone. */
 int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * edge_main.c - what the edge does: it hands the ring's records over, and serves the resolver
+ * edge_main.c - what the edge does: it hands the ring's records over, and serves the resolvers
  *
  * It begins as root with fixed descriptors (edge.h) beside 0-2, which are /dev/null: it opens the ring, which older kernels allow only to the privileged, and
  * then gives everything up before it reads the first record or question. It ends when the supervisor's end of the pair is closed, however that came about.
@@ -23,12 +23,23 @@
 
 #define GRANT_WAIT_MS 3000 /* the supervisor may be syncing evidence */
 
+struct edge;
+
+/* What serves one authority. */
+struct side {
+	struct edge *edge;
+	uint32_t authority;
+	struct nc_resolver *resolver; /* NULL: its policy lists no name */
+	const struct nc_edge_config *config;
+	int next_config_fd; /* names that it is to exchange its own for, as soon as it is at rest; -1: none */
+};
+
 struct edge {
 	struct nc_events *events;
 	uint64_t generation;
 	struct nc_edge_message batch;
-	struct nc_resolver *resolver; /* NULL: the policy lists no name */
-	bool flush_due;		      /* asked for while a grant was waited for */
+	struct side sides[2];
+	bool flush_due; /* asked for while a grant was waited for */
 	bool supervisor_gone;
 	struct nc_edge_told told;
 };
@@ -58,10 +69,20 @@ static int send_batch(struct edge *edge)
 	return r;
 }
 
+static int send_named(const struct nc_event *event)
+{
+	struct nc_edge_message message = {.kind = NC_EDGE_NAMED, .count = 1};
+
+	memcpy(&message.named, event, sizeof(message.named));
+	return tell(&message, NC_EDGE_HEAD + sizeof(message.named));
+}
+
 static int collect(void *context, const struct nc_event *event)
 {
 	struct edge *edge = context;
 
+	if (event->size == sizeof(struct nc_named_event)) /* after those that came before it */
+		return send_batch(edge) ?: send_named(event);
 	edge->batch.events[edge->batch.count++] = *event;
 	return edge->batch.count == NC_EDGE_BATCH ? send_batch(edge) : 0;
 }
@@ -86,19 +107,48 @@ static int flush(struct edge *edge)
 	return r < 0 ? r : tell_kind(NC_EDGE_FLUSHED, 0);
 }
 
-/* Returns 0 to go on, 1 when the supervisor is gone. */
-static int take_order(struct edge *edge)
+/* What a message of the supervisor asks for is noted here and done when nothing is half done. 1: it was one; 0: there is none; negative: it is gone, or mad. */
+static int take_message(struct edge *edge, struct nc_edge_message *ret_message)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = ret_message, .iov_len = NC_EDGE_HEAD};
+	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	const struct cmsghdr *passed;
+	struct side *side;
+	ssize_t n = recvmsg(EDGE_PAIR, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n < (ssize_t)NC_EDGE_HEAD) {
+		edge->supervisor_gone = true;
+		return -EPIPE;
+	}
+	edge->flush_due |= ret_message->kind == NC_EDGE_FLUSH;
+	if (ret_message->kind == NC_EDGE_FLUSH || ret_message->kind == NC_EDGE_GRANTED)
+		return 1;
+	passed = CMSG_FIRSTHDR(&head);
+	if (ret_message->kind != NC_EDGE_NAMES || ret_message->count > 1 || !passed || passed->cmsg_type != SCM_RIGHTS)
+		return -EPROTO;
+	side = &edge->sides[ret_message->count];
+	if (side->next_config_fd >= 0)
+		close(side->next_config_fd);
+	memcpy(&side->next_config_fd, CMSG_DATA(passed), sizeof(side->next_config_fd));
+	return 1;
+}
+
+/* Until the pair is empty. An answer to a grant that is no longer waited for is nothing. */
+static int take_orders(struct edge *edge)
 {
 	struct nc_edge_message message;
-	ssize_t n = recv(EDGE_PAIR, &message, NC_EDGE_HEAD, MSG_DONTWAIT);
+	int r;
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : 1;
-	if (n < (ssize_t)NC_EDGE_HEAD)
-		return 1;
-	if (message.kind == NC_EDGE_GRANTED)
-		return 0; /* the answer to a grant that is no longer waited for */
-	return message.kind == NC_EDGE_FLUSH ? flush(edge) : -EPROTO;
+	do
+		r = take_message(edge, &message);
+	while (r > 0);
+	return edge->supervisor_gone ? 0 : r;
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------------------------------- */
@@ -111,26 +161,23 @@ static int await_granted(struct edge *edge)
 
 	for (;;) {
 		int ready = poll(&poll_pair, 1, GRANT_WAIT_MS);
-		ssize_t n;
+		int r;
 
 		if (ready < 0 && errno == EINTR)
 			continue;
 		if (ready <= 0)
 			return -ETIMEDOUT;
-		n = recv(EDGE_PAIR, &message, NC_EDGE_HEAD, MSG_DONTWAIT);
-		if (n < (ssize_t)NC_EDGE_HEAD) {
-			edge->supervisor_gone = true;
-			return -EPIPE;
-		}
-		if (message.kind == NC_EDGE_GRANTED)
+		r = take_message(edge, &message);
+		if (r < 0)
+			return r;
+		if (r > 0 && message.kind == NC_EDGE_GRANTED)
 			return message.status;
-		edge->flush_due |= message.kind == NC_EDGE_FLUSH;
 	}
 }
 
 static int grant(void *context, uint32_t name_id, const union nc_address *addresses, size_t count, uint32_t lifetime)
 {
-	struct edge *edge = context;
+	struct edge *edge = ((struct side *)context)->edge;
 	struct nc_edge_message message = {.kind = NC_EDGE_GRANT, .count = (uint32_t)count, .grant = {.name_id = name_id, .lifetime = lifetime}};
 	int r;
 
@@ -143,7 +190,7 @@ static int grant(void *context, uint32_t name_id, const union nc_address *addres
 
 static void report(void *context, const struct nc_resolver_report *report)
 {
-	struct edge *edge = context;
+	const struct side *side = context;
 	struct nc_edge_message message = {
 		.kind = NC_EDGE_NAME,
 		.name = {.what = report->what,
@@ -152,58 +199,94 @@ static void report(void *context, const struct nc_resolver_report *report)
 			 .lifetime = report->lifetime,
 			 .addresses = (uint32_t)report->count,
 			 .has_address = report->address != NULL,
+			 .authority = side->authority,
 			 .name = *report->name},
 	};
 
 	if (report->address)
 		message.name.address = *report->address;
-	if (nc_edge_worth_telling(&edge->told, &message.name))
+	if (nc_edge_worth_telling(&side->edge->told, &message.name))
 		tell(&message, NC_EDGE_HEAD + sizeof(message.name));
 }
 
-static int open_resolver(struct edge *edge, struct nc_error *reterr)
+static int open_resolver(struct edge *edge, int i, bool there, struct nc_error *reterr)
 {
-	const struct nc_edge_config *config;
-	struct nc_resolver_options options = {.grant = grant, .report = report, .context = edge};
-	int r = nc_edge_config_map(EDGE_CONFIG, &config, &options.names);
+	struct side *side = &edge->sides[i];
+	struct nc_resolver_options options = {.grant = grant, .report = report, .context = side};
+	int r;
 
+	*side = (struct side){.edge = edge, .authority = i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD, .next_config_fd = -1};
+	if (!there)
+		return 0;
+	r = nc_edge_config_map(EDGE_CONFIG(i), &side->config, &options.names);
 	if (r < 0)
 		return r;
-	close(EDGE_CONFIG);
-	options.name_count = config->name_count;
-	options.upstreams = config->upstreams;
-	options.settings = config->settings;
-	options.ttl_floor = config->ttl_floor;
-	options.ttl_ceiling = config->ttl_ceiling;
-	options.grace = config->grace;
-	options.keep_non_public = config->keep_non_public;
-	for (int i = 0; i < 2; i++) {
-		options.udp[i] = config->sockets & (1u << i) ? EDGE_SOCKETS + i : -1;
-		options.tcp[i] = config->sockets & (4u << i) ? EDGE_SOCKETS + 2 + i : -1;
+	close(EDGE_CONFIG(i));
+	options.name_count = side->config->name_count;
+	options.upstreams = side->config->upstreams;
+	options.settings = side->config->settings;
+	options.ttl_floor = side->config->ttl_floor;
+	options.ttl_ceiling = side->config->ttl_ceiling;
+	options.grace = side->config->grace;
+	options.keep_non_public = side->config->keep_non_public;
+	for (int j = 0; j < 2; j++) {
+		options.udp[j] = side->config->sockets & (1u << j) ? EDGE_CONFIG(i) + 1 + j : -1;
+		options.tcp[j] = side->config->sockets & (4u << j) ? EDGE_CONFIG(i) + 3 + j : -1;
 	}
-	return nc_resolver_open(&options, &edge->resolver, reterr);
+	return nc_resolver_open(&options, &side->resolver, reterr);
+}
+
+static int exchange_names(struct side *side)
+{
+	const struct nc_edge_config *config;
+	const struct nc_resolver_name *names;
+	int fd = side->next_config_fd;
+	int r = side->resolver ? nc_edge_config_map(fd, &config, &names) : -EPROTO;
+
+	side->next_config_fd = -1;
+	close(fd);
+	if (r < 0)
+		return r;
+	r = nc_resolver_exchange(side->resolver, names, config->name_count);
+	nc_edge_config_unmap(r < 0 ? config : side->config);
+	if (r == 0)
+		side->config = config;
+	return r;
+}
+
+/* What was asked for meanwhile: other names first, so that they are in force when the flush is answered. */
+static int obey(struct edge *edge)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++)
+		if (edge->sides[i].next_config_fd >= 0)
+			r = exchange_names(&edge->sides[i]);
+	return r == 0 && edge->flush_due ? flush(edge) : r;
 }
 
 static int serve(struct edge *edge)
 {
-	struct pollfd polls[3] = {
+	struct pollfd polls[4] = {
 		{.fd = nc_events_poll_fd(edge->events), .events = POLLIN},
 		{.fd = EDGE_PAIR, .events = POLLIN},
-		{.fd = edge->resolver ? nc_resolver_poll_fd(edge->resolver) : -1, .events = POLLIN},
+		{.fd = edge->sides[0].resolver ? nc_resolver_poll_fd(edge->sides[0].resolver) : -1, .events = POLLIN},
+		{.fd = edge->sides[1].resolver ? nc_resolver_poll_fd(edge->sides[1].resolver) : -1, .events = POLLIN},
 	};
 	int r = 0;
 
 	while (r == 0 && !edge->supervisor_gone) {
-		if (poll(polls, 3, -1) < 0 && errno != EINTR)
+		if (poll(polls, 4, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (polls[0].revents)
 			r = hand_over(edge);
 		if (r == 0 && polls[1].revents)
-			r = take_order(edge);
-		if (r == 0 && polls[2].revents)
-			nc_resolver_step(edge->resolver);
-		if (r == 0 && edge->flush_due)
-			r = flush(edge);
+			r = take_orders(edge);
+		for (int i = 0; r == 0 && i < 2 && !edge->supervisor_gone; i++)
+			if (polls[2 + i].revents)
+				nc_resolver_step(edge->sides[i].resolver);
+		if (r == 0 && !edge->supervisor_gone)
+			r = obey(edge);
 	}
 	return r < 0 ? r : 0;
 }
@@ -235,8 +318,8 @@ int nc_edge_main(int argc, char **argv)
 	umask(077);
 	edge->generation = strtoull(argv[1], NULL, 10);
 	r = nc_events_open(EDGE_RING, &edge->events, &error);
-	if (r == 0 && !strcmp(argv[4], "names"))
-		r = open_resolver(edge, &error);
+	for (int i = 0; r == 0 && i < 2; i++)
+		r = open_resolver(edge, i, (argv[4][0] - '0') & (1 << i), &error);
 	if (r == 0)
 		r = give_up_privileges(argv[3], (uid_t)strtoul(argv[2], NULL, 10), &error);
 	if (r == 0)
@@ -245,7 +328,8 @@ int nc_edge_main(int argc, char **argv)
 		r = serve(edge);
 	if (r < 0)
 		tell_kind(NC_EDGE_FAILED, r);
-	nc_resolver_close(edge->resolver);
+	for (int i = 0; i < 2; i++)
+		nc_resolver_close(edge->sides[i].resolver);
 	nc_events_close(edge->events);
 	free(edge);
 	return r < 0 ? NC_EXIT_OURS : 0;

@@ -10,7 +10,7 @@ static uint64_t hash_of(const struct nc_edge_name *name)
 	static unsigned char key[crypto_shorthash_KEYBYTES];
 	static bool keyed;
 	struct {
-		uint32_t what, type;
+		uint32_t what, type, authority, reserved;
 		union nc_address address;
 		struct nc_dns_name name;
 	} subject;
@@ -22,6 +22,7 @@ static uint64_t hash_of(const struct nc_edge_name *name)
 	memset(&subject, 0, sizeof(subject));
 	subject.what = name->what;
 	subject.type = name->type;
+	subject.authority = name->authority;
 	subject.address = name->address;
 	subject.name = name->name;
 	crypto_shorthash((unsigned char *)&hash, (const unsigned char *)&subject, sizeof(subject), key);

@@ -84,6 +84,21 @@ static int add_task(json_t *record, const struct nc_event *event)
 	return r;
 }
 
+json_t *nc_named_event_json(const struct nc_named_event *named)
+{
+	json_t *record = nc_event_json(&named->event);
+	char text[NC_TEXT_SAFE_SIZE(sizeof(named->name))];
+
+	if (!record || !named->name_length)
+		return record;
+	nc_text_safe((const char *)named->name, named->name_length, text, sizeof(text));
+	if (json_object_set_new(record, "server_name", json_string(text)) < 0) {
+		json_decref(record);
+		return NULL;
+	}
+	return record;
+}
+
 json_t *nc_event_json(const struct nc_event *event)
 {
 	json_t *record = json_object();

@@ -91,10 +91,17 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 	snprintf(path, sizeof(path), "%s/" NC_INSTANCE_PROFILE, nc_claim_folder(launch->claim));
 	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr)
 		    ?: nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
-	if (r < 0 || launch->authority == NC_AUTHORITY_PLANE)
-		return r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[1], reterr);
-	r = nc_policy_compile_named(launch->profile, launch->authority, &launch->images[0], &names, reterr);
+	r = r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[launch->authority == NC_AUTHORITY_PLANE], &names, reterr);
 	free(names.texts); /* the supervisor resolves them: only the mode is of interest here */
+	return r;
+}
+
+static int open_host(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = nc_host_open(launch->options->host, &launch->host, reterr);
+
+	if (r == 0)
+		snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
 	return r;
 }
 
@@ -109,11 +116,10 @@ static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
 	if (options->plane_env_fd >= 0 && launch->authority != NC_AUTHORITY_PLANE)
 		return nc_error_set(reterr, NC_E_CREDENTIAL_LEAK, -EACCES, "--plane-env-fd belongs to the plane's authority");
 	snprintf(launch->instance, sizeof(launch->instance), "%.*s", NC_INSTANCE_NAME_MAX, options->instance);
-	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->host->runtime ? options->host->runtime : NC_RUNTIME_FOLDER);
 	/* clang-format off */
 	return nc_stdio_open(options->pty, &launch->stdio, reterr) ?: /* first of all: a closed 0-2 must not become something else */
 	       nc_launch_block_signals(launch, reterr) ?:
-	       nc_host_open(options->host, &launch->host, reterr) ?:
+	       open_host(launch, reterr) ?:
 	       nc_claim_find(launch->host, options->instance, &launch->claim, reterr) ?:
 	       nc_instance_state_read(nc_claim_folder(launch->claim), &state, reterr) ?:
 	       read_profile(launch, reterr) ?:
@@ -139,13 +145,13 @@ static void undo_instance(struct nc_launch *launch)
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 {
-	uint32_t index = nc_claim_index(launch->claim);
+	uint64_t generation = nc_claim_generation(launch->claim);
 	int r = 0;
 
 	if (launch->authority == NC_AUTHORITY_PLANE)
-		nc_identity_own(index, NC_UID_PLANE, &launch->identity);
+		nc_identity_own(generation, NC_UID_PLANE, &launch->identity);
 	else
-		r = nc_identity_workload(launch->profile, index, &launch->identity, reterr);
+		r = nc_identity_workload(launch->profile, generation, &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 

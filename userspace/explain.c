@@ -181,9 +181,8 @@ static void fill_entries(const struct nc_profile *profile, struct nc_explanation
 	if (!e->matched.valid && denied && (e->reason == NC_REASON_DESTINATION_NOT_LISTED || e->reason == NC_REASON_ADDRESS_NOT_PUBLIC))
 		nc_explain_nearest(profile, e->authority, &e->host, e->port, e->protocol, &e->nearest);
 	e->name_binding = "";
-	/* Whatever `wire` asks for: no program compares the name in the first bytes yet. */
 	if (e->matched.valid && !e->matched.destination->literal)
-		e->name_binding = "address";
+		e->name_binding = e->matched.destination->wire == NC_WIRE_ANY ? "address" : "wire";
 	e->condition = condition_of(e);
 }
 
@@ -207,7 +206,7 @@ int nc_explain(const struct nc_profile *profile, const struct nc_explain_questio
 	int status = parse_host(question, &e.host, reterr);
 
 	if (!status)
-		status = nc_policy_compile_named(profile, question->authority, &image, &names, reterr);
+		status = nc_policy_compile(profile, question->authority, &image, &names, reterr);
 	if (status)
 		return status;
 	asked.slot.authority = image.authority;

@@ -55,7 +55,7 @@ struct nc_explanation {
 	union nc_address carried;	 /* the IPv4 address in it */
 	struct nc_explain_entry matched; /* what the profile lists for just this, whatever the verdict says of it */
 	struct nc_explain_entry nearest; /* where nothing matched: what may have been meant */
-	const char *name_binding;	 /* "address": only the address is compared; "" without a listed name */
+	const char *name_binding;	 /* "wire": the name in the first bytes is compared too; "address": it is not; "" without a listed name */
 	const char *condition;		 /* what the answer depends on, as a sentence; "" */
 };
 

@@ -46,6 +46,20 @@ static void show_entry(FILE *stream, const char *label, const struct nc_explain_
 	fprintf(stream, *entry->why ? ": %s\n" : "%s\n", entry->why);
 }
 
+/* What is compared, and what that leaves open. */
+static const char *binding_sentence(const struct nc_explanation *e)
+{
+	if (!strcmp(e->name_binding, "address"))
+		return "only the address is compared; another name on the same address can be reached";
+	if (e->protocol == IPPROTO_UDP)
+		return "the first bytes of QUIC cannot be read in the kernel, so they are refused; \"wire\": \"any\" opens them";
+	if (e->matched.destination->wire == NC_WIRE_HTTP)
+		return "the Host of the first request must be a listed name with a grant for the address; later requests on the connection are not "
+		       "read";
+	return "the server name of the ClientHello must be a listed name with a grant for the address; a Host inside TLS and an encrypted "
+	       "ClientHello's inner name are not read";
+}
+
 void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 {
 	char address[NC_ADDRESS_TEXT], number[8];
@@ -62,7 +76,7 @@ void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 	show_entry(stream, "listed", &e->matched);
 	show_entry(stream, "nearest", &e->nearest);
 	if (*e->name_binding)
-		fprintf(stream, "%-9s%s\n", "name", "not compared on the wire; only the address is");
+		fprintf(stream, "%-9s%s: %s\n", "name", e->name_binding, binding_sentence(e));
 	if (*e->condition)
 		fprintf(stream, "%-9s%s\n", "if", e->condition);
 }

@@ -38,6 +38,8 @@ static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
+	if (launch->events)
+		return nc_launch_events_finish(launch, reterr);
 	if (launch->edge.fd < 0)
 		return 0;
 	launch->edge.flushed = false;
@@ -81,10 +83,11 @@ static int compose_closing(struct nc_launch *launch, json_t **ret_closing, struc
 
 	if (r < 0)
 		return r;
-	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I}", "result", nc_ending_json(ending), "counters", "workload",
+	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I, s:o}", "result", nc_ending_json(ending), "counters", "workload",
 				 nc_counters_json(&workload), "plane", nc_counters_json(&plane), "losses",
 				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost),
-				 "policy_intact", ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed);
+				 "policy_intact", ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed, "names_not_told",
+				 nc_json_u64(launch->names_cut));
 	return *ret_closing ? 0 : nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
 }
 
@@ -112,22 +115,36 @@ static int release(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_claim_release(NC_TAKE_PTR(launch->claim), reterr);
 }
 
+/* What supervisors left that were killed, once nothing runs in it. The instance at hand is over: what goes wrong here is `host status`' to tell. */
+static void sweep(const struct nc_launch *launch)
+{
+	struct nc_error ignored;
+	uint32_t swept;
+
+	nc_instances_sweep(launch->host, &swept, &ignored);
+}
+
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
 {
 	/* From here on the command has ended: neither the deadline of its start nor a signal for it means anything any more. */
 	struct signalfd_siginfo late;
+	int r;
 
 	launch->deadline_ns = 0;
+	launch->over = true;
 	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
 		;
 	/* clang-format off */
-	return empty(launch, reterr) ?:
-	       drain(launch, reterr) ?:
-	       flush_edge(launch, reterr) ?:
-	       close_evidence(launch, reterr) ?:
-	       release(launch, reterr) ?:
-	       nc_status_exited(launch, reterr);
+	r = empty(launch, reterr) ?:
+	    drain(launch, reterr) ?:
+	    flush_edge(launch, reterr) ?:
+	    close_evidence(launch, reterr) ?:
+	    release(launch, reterr) ?:
+	    nc_status_exited(launch, reterr);
 	/* clang-format on */
+	if (r == 0)
+		sweep(launch);
+	return r;
 }
 
 int nc_launch_exit_status(const struct nc_launch *launch)

@@ -42,73 +42,107 @@ static int write_new(int folder_fd, const char *name, const struct nc_folder_fil
 	return r;
 }
 
-static int sync_bytes(const int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fdatasync(fds[i]) < 0)
-			return -errno;
-	return 0;
-}
-
 /* ---- publish ---------------------------------------------------------------------------------------------------------------------------- */
 
-struct publication {
-	int fds[NC_FOLDER_FILES_MAX];
-	char temporary[NC_FOLDER_FILES_MAX][NC_FOLDER_NAME_MAX + sizeof(NC_FOLDER_TEMPORARY)]; /* "": not there, or no longer */
-	bool appeared;									       /* a name has been given */
+struct temporary_name {
+	char text[NC_FOLDER_NAME_MAX + sizeof(NC_FOLDER_TEMPORARY)];
 };
 
-static int write_beside(int folder_fd, const struct nc_folder_file *files, size_t count, struct publication *publication)
+static struct temporary_name temporary(const char *name)
 {
-	for (size_t i = 0; i < count; i++) {
-		char *name = publication->temporary[i];
-		int r;
+	struct temporary_name result;
 
-		snprintf(name, sizeof(publication->temporary[i]), NC_FOLDER_TEMPORARY, files[i].name);
-		if (unlinkat(folder_fd, name, 0) < 0 && errno != ENOENT) /* left by a crash */
-			return -errno;
-		r = write_new(folder_fd, name, &files[i], &publication->fds[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	snprintf(result.text, sizeof(result.text), NC_FOLDER_TEMPORARY, name);
+	return result;
 }
 
-static int give_names(int folder_fd, const struct nc_folder_file *files, size_t count, struct publication *publication)
+/* From `first` on; what came before has its name. Once a part has its name, the rest is kept beside it: together they are whole, and a reader of
+ * checkpoints looks there. */
+static void drop(int folder_fd, struct nc_publication *publication, size_t first)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (renameat(folder_fd, publication->temporary[i], folder_fd, files[i].name) < 0)
-			return -errno;
-		publication->temporary[i][0] = '\0';
-		publication->appeared = true;
+	for (size_t i = 0; i < publication->count; i++) {
+		if (publication->fds[i] >= 0)
+			close(publication->fds[i]);
+		if (first == 0)
+			unlinkat(folder_fd, temporary(publication->names[i]).text, 0);
 	}
-	return 0;
+	publication->count = 0;
+}
+
+int nc_folder_write_beside(int folder_fd, const struct nc_folder_file *files, size_t count, struct nc_publication *ret_publication,
+			   struct nc_error *reterr)
+{
+	struct nc_publication *publication = ret_publication;
+	int r = 0;
+
+	publication->count = 0;
+	if (count > NC_FOLDER_FILES_MAX)
+		return nc_error_set(reterr, NC_E_SYSTEM, -E2BIG, "too many files to publish at once");
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct temporary_name name = temporary(files[i].name);
+
+		publication->fds[i] = -1;
+		snprintf(publication->names[i], sizeof(publication->names[i]), "%s", files[i].name);
+		if (unlinkat(folder_fd, name.text, 0) < 0 && errno != ENOENT) { /* left by a crash */
+			r = -errno;
+			break;
+		}
+		publication->count++;
+		r = write_new(folder_fd, name.text, &files[i], &publication->fds[i]);
+	}
+	if (r == 0)
+		return 0;
+	drop(folder_fd, publication, 0);
+	return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "write %s", files[0].name);
+}
+
+static int name_all(int folder_fd, struct nc_publication *publication)
+{
+	size_t named = 0;
+	int r = 0;
+
+	while (r == 0 && named < publication->count) {
+		const char *name = publication->names[named];
+
+		r = renameat(folder_fd, temporary(name).text, folder_fd, name) < 0 ? -errno : 0;
+		named += r == 0;
+	}
+	drop(folder_fd, publication, named);
+	return r;
+}
+
+int nc_folder_give_names(int folder_fd, struct nc_publication *const *publications, size_t count, int log_fd, struct nc_sync *helper,
+			 struct nc_error *reterr)
+{
+	int fds[NC_SYNC_MAX], r = count > 2 ? -E2BIG : 0;
+	size_t files = 0;
+
+	if (log_fd >= 0)
+		fds[files++] = log_fd;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		for (size_t j = 0; j < publications[i]->count; j++)
+			fds[files++] = publications[i]->fds[j];
+	}
+	r = r < 0 ? r : nc_sync_all(helper, fds, files);
+	for (size_t i = 0; i < count; i++) {
+		if (r < 0)
+			drop(folder_fd, publications[i], 0);
+		else
+			r = name_all(folder_fd, publications[i]);
+	}
+	if (r == 0 && fsync(folder_fd) < 0)
+		r = -errno;
+	return r < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "bring files of the folder to the disk") : 0;
 }
 
 int nc_folder_publish(int folder_fd, const struct nc_folder_file *files, size_t count, struct nc_error *reterr)
 {
-	struct publication publication = {.fds = {-1, -1, -1, -1}};
-	int r;
+	NC_FREE struct nc_sync *helper = malloc(sizeof(*helper));
+	struct nc_publication publication, *only = &publication;
+	int r = helper ? nc_folder_write_beside(folder_fd, files, count, &publication, reterr)
+		       : nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory to write %s", files[0].name);
 
-	if (count > NC_FOLDER_FILES_MAX)
-		return nc_error_set(reterr, NC_E_SYSTEM, -E2BIG, "too many files to publish at once");
-	r = write_beside(folder_fd, files, count, &publication);
-	if (r == 0)
-		r = sync_bytes(publication.fds, count);
-	if (r == 0)
-		r = give_names(folder_fd, files, count, &publication);
-	if (r == 0 && fsync(folder_fd) < 0)
-		r = -errno;
-	for (size_t i = 0; i < count; i++) {
-		if (publication.fds[i] >= 0)
-			close(publication.fds[i]);
-		/* Once a part has its name, the rest is kept beside it: together they are whole, and a reader of checkpoints looks there. */
-		if (publication.temporary[i][0] && !publication.appeared)
-			unlinkat(folder_fd, publication.temporary[i], 0);
-	}
-	if (r < 0)
-		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "write %s", files[0].name);
-	return 0;
+	return r < 0 ? r : nc_folder_give_names(folder_fd, &only, 1, -1, helper, reterr);
 }
 
 /* ---- fill ------------------------------------------------------------------------------------------------------------------------------- */
@@ -127,15 +161,6 @@ int nc_folder_fill(int folder_fd, const struct nc_folder_file *files, size_t cou
 			nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "write %s", files[i].name);
 	}
 	return r;
-}
-
-int nc_folder_sync(int folder_fd, const int fds[NC_FOLDER_FILES_MAX], size_t count, struct nc_error *reterr)
-{
-	int r = sync_bytes(fds, count);
-
-	if (r == 0 && fsync(folder_fd) < 0)
-		r = -errno;
-	return r < 0 ? nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "bring the folder to the disk") : 0;
 }
 
 /* ---- read ------------------------------------------------------------------------------------------------------------------------------- */

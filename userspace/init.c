@@ -3,7 +3,7 @@
  * init.c - PID 1 of the workload's own pid namespace
  *
  * It is born as root inside the sealed cgroup and makes everything that the command will live in: descriptors, mounts, limits, user, privileges,
- * seccomp. Then it forks the command and lives on as its parent, with the same (no) privileges: it reaps whatever is orphaned to it, hands signals
+ * seccomp. Then it starts the command and lives on as its parent, with the same (no) privileges: it reaps whatever is orphaned to it, hands signals
  * on, and tells the supervisor the command's true wait status. When the command has ended, init ends, and the kernel ends everything else in the
  * namespace with it: a grandchild that ignores SIGTERM in a session of its own does not outlive the command.
  *
@@ -75,12 +75,23 @@ static void set_limits(const struct nc_child_plan *plan)
 	}
 }
 
-/*
- * Forks the command while the user may have exactly two tasks, this one and the new one: EAGAIN then means that a task outside has the same user id. The
- * kernel counts for us, atomically and whatever pid namespace the other hides in; reading /proc could do neither. The command sets its own limit.
- */
-static pid_t fork_as_only_user(void)
+/* A process of its own memory where the plane's credentials come in: init must never hold them. */
+static pid_t fork_apart(void)
 {
+	/* not fork(): the handlers that the C library runs there belong to threads that this process may not have */
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+/*
+ * Starts the command while the user may have exactly two tasks, this one and the new one: EAGAIN then means that a task outside has the same user id. The
+ * kernel counts for us, atomically and whatever pid namespace the other hides in; reading /proc could do neither. The command sets its own limit.
+ *
+ * The new process has this one's memory until its exec, and this one sleeps so long (vfork): it has nothing to do before there is a command, and copying
+ * the page tables of a process costs more than everything else that is done here. What the Runner handed in is wiped from it afterwards.
+ */
+static pid_t start_as_only_user(const struct nc_child_plan *plan)
+{
+	bool apart = plan->credentials_fd >= 0;
 	struct rlimit before;
 	struct rlimit two;
 	pid_t pid;
@@ -91,8 +102,12 @@ static pid_t fork_as_only_user(void)
 	if (two.rlim_max < 2)
 		nc_child_fail(NC_FD_INIT_REPORT, "limits", -EPERM);
 	must(setrlimit(RLIMIT_NPROC, &two), "limits");
-	/* not fork(): the handlers that the C library runs there belong to threads that this process may not have */
-	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	pid = apart ? fork_apart() : vfork();
+	if (pid == 0) {
+		must(setrlimit(RLIMIT_NPROC, &before), "limits");
+		nc_command_main(plan);
+	}
+	nc_command_forget();
 	if (pid < 0)
 		nc_child_fail(NC_FD_INIT_REPORT, errno == EAGAIN ? "uid shared" : "fork", -errno);
 	must(setrlimit(RLIMIT_NPROC, &before), "limits");
@@ -179,9 +194,7 @@ _Noreturn void nc_init_main(const struct nc_child_plan *plan, bool held)
 	/* init runs under the supervisor's arguments: paths of keys and profiles that are nobody's business in there */
 	memset(plan->arguments, 0, plan->arguments_length);
 	strncpy(plan->arguments, "netcordon-init", plan->arguments_length);
-	command = fork_as_only_user();
-	if (command == 0)
-		nc_command_main(plan);
+	command = start_as_only_user(plan);
 	/* what the command reads and writes is its own: the other side must see its end of file */
 	for (int fd = 0; fd < NC_FD_FREE; fd++) {
 		if (fd != NC_FD_INIT_CONTROL && fd != NC_FD_INIT_REPORT)

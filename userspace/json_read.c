@@ -84,6 +84,41 @@ static bool has_minus_zero(const char *text, size_t length)
 	return false;
 }
 
+/* What was likely meant where the grammar broke: jansson's position is the byte behind what it did not expect. "" when nothing comes to mind. */
+static const char *syntax_hint(const char *text, size_t length, const json_error_t *error)
+{
+	size_t at = error->position > 0 && (size_t)error->position <= length ? (size_t)error->position - 1 : 0, before = at;
+
+	if (json_error_code(error) == json_error_duplicate_key)
+		return "a member stands once: take one of the two away";
+	if (json_error_code(error) == json_error_premature_end_of_input)
+		return "the document ends too early: a bracket or a quotation mark is not closed";
+	if (json_error_code(error) != json_error_invalid_syntax || !length)
+		return "";
+	while (before > 0 && strchr(" \t\r\n", text[before - 1]))
+		before--;
+	if (strchr("}]", text[at]) && before > 0 && text[before - 1] == ',')
+		return "JSON has no comma behind the last one: take it away";
+	if (text[at] == '\'')
+		return "strings stand in double quotation marks";
+	if (text[at] == '/' || text[at] == '#')
+		return "JSON has no comments";
+	if (text[at] == '"' && !strncmp(error->text, "'}' expected", 12))
+		return "a comma is missing before it";
+	return "";
+}
+
+static int syntax_error(const char *text, size_t length, const json_error_t *error, enum nc_error_code code, struct nc_error *reterr)
+{
+	char safe[NC_TEXT_SAFE_SIZE(JSON_ERROR_TEXT_LENGTH)];
+	const char *hint = syntax_hint(text, length, error);
+	int r;
+
+	nc_text_safe(error->text, strnlen(error->text, sizeof(error->text)), safe, sizeof(safe));
+	r = nc_error_set(reterr, code, -EINVAL, "not strict JSON: line %d, column %d: %s", error->line, error->column, safe);
+	return *hint ? nc_error_hint(reterr, "%s", hint) : r;
+}
+
 int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr)
 {
 	NC_JSON json_t *value = NULL;
@@ -95,12 +130,8 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 	if (memchr(text, '\0', length))
 		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: a NUL byte");
 	value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-	if (!value) {
-		char safe[NC_TEXT_SAFE_SIZE(JSON_ERROR_TEXT_LENGTH)];
-
-		nc_text_safe(error.text, strnlen(error.text, sizeof(error.text)), safe, sizeof(safe));
-		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: line %d, column %d: %s", error.line, error.column, safe);
-	}
+	if (!value)
+		return syntax_error(text, length, &error, code, reterr);
 	r = check_value(value, 0, &(const struct nc_place){.code = code}, reterr);
 	if (r < 0)
 		return r;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* kept_file.c - files of the runtime folder that save time and nothing else */
+/* kept_file.c - files of the host's own folder that save time and nothing else */
 #include "kept_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,4 +67,24 @@ int nc_kept_write(const char *folder, const char *name, const void *bytes, size_
 		return status;
 	}
 	return 0;
+}
+
+void nc_kept_forget(const char *folder)
+{
+	NC_CLOSE int fd = open(folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	bool others = false;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		others |= entry->d_type != DT_REG && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	rewinddir(dir);
+	while (!others && (entry = readdir(dir))) {
+		if (entry->d_type == DT_REG)
+			unlinkat(fd, entry->d_name, 0);
+	}
+	closedir(dir);
+	fd = -1; /* it was the stream's */
 }

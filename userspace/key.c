@@ -2,9 +2,9 @@
 /*
  * key.c - Ed25519 keys: made, loaded, used
  *
- * Everything that ever holds secret bytes is memory of sodium_malloc (guard pages, locked where the limit allows, kept out of core dumps) or is wiped
- * before the function returns. The page of a loaded key is also wiped on fork: a child of the supervisor runs code that it does not need to trust
- * with a key.
+ * Everything that ever holds secret bytes is memory between guard pages, locked where the limit allows and kept out of core dumps, or is wiped before the
+ * function returns. The page of a loaded key is also wiped on fork: a child of the supervisor runs code that it does not need to trust with a key. (That
+ * page is made here and not by sodium_malloc, which changes the protection of pages five times: each costs a launch as much as the whole signature.)
  */
 #include "key.h"
 
@@ -28,6 +28,19 @@ _Static_assert(NC_PEM_RAW_SIZE == crypto_sign_SEEDBYTES, "seed");
 struct nc_secret_key {
 	uint8_t bytes[crypto_sign_SECRETKEYBYTES]; /* libsodium's form: seed and public key */
 };
+
+/* A key's file while it is read. On the stack: three guarded allocations cost a launch more than the rest of what it does with a key. */
+struct reading {
+	uint8_t seed[NC_PEM_RAW_SIZE];
+	size_t used; /* bytes of `text` that are to be wiped */
+	char text[NC_PEM_FILE_MAX];
+};
+
+static void wipe(struct reading *reading)
+{
+	sodium_memzero(reading->seed, sizeof(reading->seed));
+	sodium_memzero(reading->text, reading->used);
+}
 
 static void cleanup_sodium(void *pointer)
 {
@@ -121,6 +134,14 @@ static int sync_folder_of(const char *path)
 	return 0;
 }
 
+/* The folder is the operator's to make: who may enter it is his to say. */
+static int hint_folder(const char *path, struct nc_error *reterr)
+{
+	NC_FREE char *copy = strdup(path);
+
+	return copy ? nc_error_hint(reterr, "make the folder first: mkdir -p -m 700 %s", dirname(copy)) : reterr->status;
+}
+
 /* ---- secret keys ------------------------------------------------------------------------------------------------------------------------ */
 
 int nc_key_generate(const char *path, struct nc_error *reterr)
@@ -146,8 +167,10 @@ int nc_key_generate(const char *path, struct nc_error *reterr)
 		nc_error_set(reterr, NC_E_KEY_EXISTS, -EEXIST, "%s exists", path);
 		return nc_error_hint(reterr, "name another file; a key is never overwritten");
 	}
-	if (fd < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "key %s", path);
+	if (fd < 0) {
+		r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "key %s", path);
+		return r == -ENOENT || r == -ENOTDIR ? hint_folder(path, reterr) : r;
+	}
 	r = write_all(fd, text, length);
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
@@ -160,53 +183,68 @@ int nc_key_generate(const char *path, struct nc_error *reterr)
 	return 0;
 }
 
-/* Locks a key's page away from children of this process. sodium_malloc puts the bytes at the end of whole pages of their own. */
-static void keep_from_children(struct nc_secret_key *key)
+/* One page between two that nobody may touch, the key at its end: not in a core dump, not swapped where the limit allows, and zero in children. */
+static struct nc_secret_key *guarded_key(void)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)key & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *base = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* Since Linux 4.14; where a kernel refuses, the key is as safe as any memory of the supervisor. */
-	madvise((void *)start, (uintptr_t)key + sizeof(*key) - start, MADV_WIPEONFORK);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (mmap(base + page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		munmap(base, 3 * page);
+		return NULL;
+	}
+	/* WIPEONFORK since Linux 4.14; where a kernel refuses, the key is as safe as any memory of the supervisor. */
+	madvise(base + page, page, MADV_DONTDUMP);
+	madvise(base + page, page, MADV_WIPEONFORK);
+	mlock(base + page, page);
+	return (struct nc_secret_key *)(void *)(base + 2 * page - sizeof(struct nc_secret_key));
+}
+
+void nc_key_free(struct nc_secret_key *key)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!key)
+		return;
+	sodium_memzero(key, sizeof(*key));
+	munmap((char *)(key + 1) - 2 * page, 3 * page);
+}
+
+static void cleanup_key(struct nc_secret_key **key)
+{
+	nc_key_free(*key);
 }
 
 int nc_key_load_secret(const char *path, struct nc_secret_key **ret_key, struct nc_error *reterr)
 {
-	SODIUM_FREE struct nc_secret_key *key = NULL;
-	SODIUM_FREE uint8_t *seed = NULL;
-	SODIUM_FREE char *text = NULL;
+	__attribute__((cleanup(cleanup_key))) struct nc_secret_key *key = NULL;
+	__attribute__((cleanup(wipe))) struct reading reading;
 	struct nc_public_key public;
 	NC_CLOSE int fd = -1;
-	size_t length;
 	int r;
 
+	reading.used = 0;
 	r = begin(reterr);
 	if (r < 0)
 		return r;
 	r = open_secret(path, &fd, reterr);
 	if (r < 0)
 		return r;
-	key = sodium_malloc(sizeof(*key));
-	seed = sodium_malloc(NC_PEM_RAW_SIZE);
-	text = sodium_malloc(NC_PEM_FILE_MAX);
-	if (!key || !seed || !text)
+	key = guarded_key();
+	if (!key)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no guarded memory for a key");
-	r = read_small(fd, path, text, &length, reterr);
+	reading.used = sizeof(reading.text);
+	r = read_small(fd, path, reading.text, &reading.used, reterr);
 	if (r < 0)
 		return r;
-	r = nc_pem_decode(NC_PEM_PRIVATE, path, text, length, seed, reterr);
+	r = nc_pem_decode(NC_PEM_PRIVATE, path, reading.text, reading.used, reading.seed, reterr);
 	if (r < 0)
 		return r;
-	keep_from_children(key);
-	crypto_sign_seed_keypair(public.bytes, key->bytes, seed);
-	sodium_mprotect_readonly(key);
+	crypto_sign_seed_keypair(public.bytes, key->bytes, reading.seed);
 	*ret_key = NC_TAKE_PTR(key);
 	return 0;
-}
-
-void nc_key_free(struct nc_secret_key *key)
-{
-	sodium_free(key);
 }
 
 void nc_key_public(const struct nc_secret_key *key, struct nc_public_key *ret_public)

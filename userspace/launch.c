@@ -5,8 +5,8 @@
  *   profile    what was handed over is read once and checked; nothing has been created yet
  *   host       the kernel's side is in place, and is what it should be
  *   seal       cgroups under random names, policy written, read back, opened
- *   statement  signed and durable: what is in force, before anything runs
- *   birth      the child is born inside, and becomes what it must be
+ *   birth      the child is born inside, and becomes what it must be by itself, up to the canary, while the statement is written
+ *   statement  signed and durable: what is in force, before an instruction of the command runs
  *   canary     its own attempts are refused, by this policy and no other
  *   supervise  the Runner hears `sealed`; exec; signals, events, checkpoints, until the end
  *   end        what was sent arrives, counters, closing statement, nothing is left
@@ -21,8 +21,8 @@ static const struct nc_phase run_phases[] = {
 	{"profile", nc_phase_profile, nc_undo_profile},
 	{"host", nc_phase_host, nc_undo_host},
 	{"seal", nc_phase_seal, nc_undo_seal},
+	{"birth", nc_phase_birth, nc_undo_birth}, /* before the statement: a process with less memory is copied sooner, and two work at once */
 	{"statement", nc_phase_statement, nc_undo_statement},
-	{"birth", nc_phase_birth, nc_undo_birth},
 	{"canary", nc_phase_canary, nc_undo_canary},
 	{"supervise", nc_phase_supervise, nc_undo_supervise},
 	{"end", nc_phase_end, NULL},
@@ -49,7 +49,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 		.own_netns_fd = -1,
 		.lock_fd = -1,
 		.edge = NC_EDGE_NONE,
-		.resolver = {.config_fd = -1, .sockets = {-1, -1, -1, -1}},
+		.resolvers = {NC_EDGE_NO_RESOLVER, NC_EDGE_NO_RESOLVER},
 		.update_fd = -1,
 		.child = NC_CHILD_NONE,
 		.canary = NC_CANARY_NONE,

@@ -23,6 +23,8 @@
 #define NC_EXIT_NOT_RUNNABLE 126 /* the command was found and could not be executed */
 #define NC_EXIT_NOT_FOUND 127	 /* there is no such command */
 
+#define NC_MESSAGE_VERSION 1 /* of what a Runner reads: status lines, `status`, `stop` and `wait` */
+
 #define NC_GRACE_MS 10000      /* between TERM and KILL, when nothing else was asked for */
 #define NC_DRAIN_MS 2000       /* how long what was sent before the end may take to arrive */
 #define NC_CHECKPOINT_MS 10000 /* newest signed checkpoint is at most this old while there is something to sign */
@@ -87,11 +89,12 @@ int nc_launch_run(const struct nc_launch_options *options, int *ret_status, stru
 int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
 /* Runs `command` inside the live instance options->instance under options->authority. INSTANCE_BUSY while that authority has a live tree. */
 int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
-/* Asks the supervisor of a live instance to end it (TERM, grace, KILL), or ends an orphan; returns when the instance is gone. */
-int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
+/* Asks the supervisor of a live instance to end it (TERM, grace, KILL), or ends an orphan; returns when the instance is gone. ret_evidence: the folder of
+ * its evidence, "" when it had not come so far. */
+int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr);
 /* Asks the supervisor of a live instance to exchange its policy for that of another profile. An invalid one leaves the old policy in force. */
 int nc_launch_update(const struct nc_host_options *host, const char *instance, const char *profile, struct nc_error *reterr);
 /* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
-int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, struct nc_error *reterr);
+int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * launch_names.c - the supervisor's part in resolving: sockets, marks, grants
  *
- * The resolver's sockets are made here, by root, inside the workload's network namespace, and marked in the kernel: a redirect of port 53 goes to a marked
- * socket and to nothing else that may sit at its endpoint later. They are all on one port that is free for the four. The edge serves them; when it asks for a
- * grant, what the grant may open is looked up in the policy here, and an address that is not public is refused once more.
+ * Each authority whose policy lists names has a resolver of its own: sockets, names, grants. The sockets are made here, by root, inside the workload's network
+ * namespace, and marked in the kernel: a redirect of port 53 goes to a socket with the mark of that authority and to nothing else that may sit at its endpoint
+ * later. The four of a resolver are on one port that is free for them. The edge serves them; when it asks for a grant, whose name it is is seen from the id,
+ * what the grant may open is looked up in the policy here, and an address that is not public is refused once more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,45 +45,57 @@ static int open_one(int i, uint16_t port_be)
 	return NC_TAKE_FD(fd);
 }
 
-static void close_sockets(struct nc_launch *launch)
+static void close_fd(int *fd)
 {
-	for (int i = 0; i < 4; i++) {
-		if (launch->resolver.sockets[i] >= 0)
-			close(launch->resolver.sockets[i]);
-		launch->resolver.sockets[i] = -1;
-	}
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
-static int open_all(struct nc_launch *launch)
+static void close_sockets(struct nc_edge_resolver *resolver)
 {
-	launch->resolver_port_be = 0;
+	for (int i = 0; i < 4; i++)
+		close_fd(&resolver->sockets[i]);
+}
+
+static int open_all(struct nc_edge_resolver *resolver, uint16_t *ret_port_be)
+{
+	uint16_t port_be = 0;
+
 	for (int i = 0; i < 4; i++) {
 		struct sockaddr_in bound;
 		socklen_t length = sizeof(bound);
-		int fd = open_one(i, launch->resolver_port_be);
+		int fd = open_one(i, port_be);
 
 		if (fd < 0 && i % 2 == 1 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL))
 			continue; /* a namespace without IPv6 has no question by IPv6 either */
 		if (fd < 0)
 			return fd;
-		launch->resolver.sockets[i] = fd;
+		resolver->sockets[i] = fd;
 		if (i == 0) {
 			if (getsockname(fd, (struct sockaddr *)&bound, &length) < 0)
 				return -errno;
-			launch->resolver_port_be = bound.sin_port;
+			port_be = bound.sin_port;
 		}
 	}
+	*ret_port_be = port_be;
 	return 0;
 }
 
+/* For each authority that lists names and has no sockets yet. */
 static int open_sockets(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = -EADDRINUSE;
+	int r = 0;
 
-	for (int tries = 0; r == -EADDRINUSE && tries < PORT_TRIES; tries++) {
-		r = open_all(launch);
-		if (r < 0)
-			close_sockets(launch);
+	for (int i = 0; r == 0 && i < 2; i++) {
+		struct nc_edge_resolver *resolver = &launch->resolvers[i];
+
+		r = launch->names[i].count && resolver->sockets[0] < 0 ? -EADDRINUSE : 0;
+		for (int tries = 0; r == -EADDRINUSE && tries < PORT_TRIES; tries++) {
+			r = open_all(resolver, &launch->resolver_port_be[i]);
+			if (r < 0)
+				close_sockets(resolver);
+		}
 	}
 	if (r == 0)
 		return 0;
@@ -113,65 +126,115 @@ static int find_upstreams(const struct nc_launch *launch, struct nc_upstreams *r
 	return nc_error_hint(reterr, "name one as `upstreams` in the configuration file");
 }
 
-static int make_config(struct nc_launch *launch, struct nc_error *reterr)
+static enum nc_authority authority_at(int i)
 {
-	const struct nc_host_options *host = launch->options->host;
-	struct nc_edge_config head = {.magic = NC_EDGE_CONFIG_MAGIC, .name_count = (uint32_t)launch->names.count};
+	return i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
+}
+
+static int make_config(struct nc_launch *launch, int i, struct nc_error *reterr)
+{
+	struct nc_edge_resolver *resolver = &launch->resolvers[i];
+	struct nc_edge_config head = {
+		.magic = NC_EDGE_CONFIG_MAGIC,
+		.name_count = (uint32_t)launch->names[i].count,
+		.authority = authority_at(i),
+		.settings = launch->nat64,
+	};
 	int r = find_upstreams(launch, &head.upstreams, reterr);
 
 	if (r < 0)
 		return r;
-	head.settings.nat64_count = (uint32_t)(host->nat64_count < NC_NAT64_MAX ? host->nat64_count : NC_NAT64_MAX);
-	for (uint32_t i = 0; i < head.settings.nat64_count; i++)
-		head.settings.nat64[i] = host->nat64[i];
-	for (int i = 0; i < 4; i++)
-		head.sockets |= launch->resolver.sockets[i] >= 0 ? 1u << i : 0;
+	for (int j = 0; j < 4; j++)
+		head.sockets |= resolver->sockets[j] >= 0 ? 1u << j : 0;
 	if (NC_MUTANT_OFF("resolver_cache"))
 		head.ttl_floor = head.ttl_ceiling = head.grace = 1;
 	head.keep_non_public = NC_MUTANT_OFF("resolver_filter");
-	launch->nat64 = head.settings;
-	return nc_edge_config_make(&head, launch->names.wire, &launch->resolver.config_fd, reterr);
+	close_fd(&resolver->config_fd);
+	return nc_edge_config_make(&head, launch->names[i].wire, &resolver->config_fd, reterr);
 }
 
-int nc_launch_names_changed(struct nc_launch *launch, struct nc_error *reterr)
+/* The network's NAT64 prefixes, as the resolvers judge by. */
+static void take_nat64(struct nc_launch *launch)
 {
-	bool open = launch->resolver.sockets[0] >= 0;
+	const struct nc_host_options *host = launch->options->host;
 
-	if (!launch->names.count) {
-		nc_launch_names_close(launch);
-		return nc_claim_resolver(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr);
-	}
-	if (launch->resolver.config_fd >= 0)
-		close(launch->resolver.config_fd);
-	launch->resolver.config_fd = -1;
-	return open ? make_config(launch, reterr) : nc_launch_names_open(launch, reterr) ?: nc_launch_names_publish(launch, reterr);
+	launch->nat64.nat64_count = (uint32_t)(host->nat64_count < NC_NAT64_MAX ? host->nat64_count : NC_NAT64_MAX);
+	for (uint32_t i = 0; i < launch->nat64.nat64_count; i++)
+		launch->nat64.nat64[i] = host->nat64[i];
+}
+
+static int mark_sockets(struct nc_launch *launch, int i, struct nc_error *reterr)
+{
+	int r = 0;
+
+	for (int j = 0; r == 0 && j < 4; j++)
+		if (launch->resolvers[i].sockets[j] >= 0)
+			r = nc_claim_mark_resolver(launch->claim, authority_at(i), launch->resolvers[i].sockets[j], reterr);
+	return r;
 }
 
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;
 
-	if (!launch->names.count)
+	take_nat64(launch);
+	if (!launch->names[0].count && !launch->names[1].count)
 		return 0;
 	r = nc_launch_in_netns(launch, open_sockets, reterr);
-	for (int i = 0; r == 0 && i < 4; i++) {
-		if (launch->resolver.sockets[i] >= 0)
-			r = nc_claim_mark_resolver(launch->claim, launch->resolver.sockets[i], reterr);
-	}
-	return r < 0 ? r : make_config(launch, reterr);
+	for (int i = 0; r == 0 && i < 2; i++)
+		if (launch->names[i].count)
+			r = mark_sockets(launch, i, reterr) ?: make_config(launch, i, reterr);
+	return r;
 }
 
 int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return launch->names.count ? nc_claim_resolver(launch->claim, NC_AUTHORITY_WORKLOAD, launch->resolver_port_be, reterr) : 0;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++)
+		if (launch->names[i].count)
+			r = nc_claim_resolver(launch->claim, authority_at(i), launch->resolver_port_be[i], reterr);
+	return r;
+}
+
+/* The edge keeps its sockets, its cache of the names that stay, and the questions that it is looking up. */
+static int exchange_names(struct nc_launch *launch, int i, struct nc_error *reterr)
+{
+	int r = make_config(launch, i, reterr);
+
+	if (r < 0)
+		return r;
+	r = nc_edge_exchange_names(&launch->edge, i, launch->resolvers[i].config_fd);
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "tell the edge of other names") : 0;
+}
+
+int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_error *reterr)
+{
+	bool anew = false;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++) {
+		bool had = launch->resolvers[i].sockets[0] >= 0, has = launch->names[i].count > 0;
+
+		if (had && has)
+			r = exchange_names(launch, i, reterr);
+		if (had && !has) {
+			close_sockets(&launch->resolvers[i]);
+			close_fd(&launch->resolvers[i].config_fd);
+			r = nc_claim_resolver(launch->claim, authority_at(i), 0, reterr);
+		}
+		anew |= had != has;
+	}
+	*ret_anew = anew;
+	return r ?: anew ? nc_launch_names_open(launch, reterr) ?: nc_launch_names_publish(launch, reterr) : 0;
 }
 
 void nc_launch_names_close(struct nc_launch *launch)
 {
-	close_sockets(launch);
-	if (launch->resolver.config_fd >= 0)
-		close(launch->resolver.config_fd);
-	launch->resolver.config_fd = -1;
+	for (int i = 0; i < 2; i++) {
+		close_sockets(&launch->resolvers[i]);
+		close_fd(&launch->resolvers[i].config_fd);
+	}
 }
 
 /* ---- while it runs --------------------------------------------------------------------------------------------------------------------------------- */
@@ -182,7 +245,7 @@ static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, 
 	struct nc_error error = {0};
 	size_t port_count;
 
-	if (!nc_names_ports(&launch->names, grant->name_id, &ports, &port_count))
+	if (!nc_names_ports(&launch->names[!!(grant->name_id & NC_NAME_ID_PLANE)], grant->name_id, &ports, &port_count))
 		return -ENOENT;
 	for (size_t i = 0; i < count; i++) {
 		if (!NC_MUTANT_OFF("grant_filter") && !nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
@@ -224,8 +287,8 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 	if (!name->name.length)
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPROTO, "the edge spoke of an empty name");
 	nc_dns_name_to_text(&name->name, text, sizeof(text));
-	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", "workload", "reason", happening(name->what), "name", text,
-			   "type", (int)(name->type & 0xffff));
+	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", name->authority == NC_AUTHORITY_PLANE ? "plane" : "workload",
+			   "reason", happening(name->what), "name", text, "type", (int)(name->type & 0xffff));
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	if (name->has_address)

@@ -147,14 +147,19 @@ static int check_arguments(const struct nc_launch *launch, struct nc_error *rete
 	return 0;
 }
 
-static int compile(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_compile(const struct nc_profile *profile, const struct nc_names before[2], struct nc_image images[2], struct nc_names names[2],
+		      struct nc_error *reterr)
 {
-	struct nc_policy_names list = {0};
-	int r = nc_policy_compile_named(launch->profile, NC_AUTHORITY_WORKLOAD, &launch->images[0], &list, reterr);
+	int r = 0;
 
-	r = r < 0 ? r : nc_names_make(&list, NULL, &launch->images[0], &launch->names, reterr);
-	free(list.texts);
-	return r < 0 ? r : nc_policy_compile(launch->profile, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
+	for (int i = 0; r == 0 && i < 2; i++) {
+		struct nc_policy_names list = {0};
+
+		r = nc_policy_compile(profile, i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD, &images[i], &list, reterr);
+		r = r < 0 ? r : nc_names_make(&list, before ? &before[i] : NULL, &images[i], &names[i], reterr);
+		free(list.texts);
+	}
+	return r;
 }
 
 static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
@@ -175,7 +180,7 @@ int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format off */
 	return read_profile(launch, reterr) ?:
 	       nc_launch_admit(launch, launch->profile, reterr) ?:
-	       compile(launch, reterr) ?:
+	       nc_launch_compile(launch->profile, NULL, launch->images, launch->names, reterr) ?:
 	       read_binding(launch, reterr) ?:
 	       check_arguments(launch, reterr) ?:
 	       (nc_provider_seals_others(launch->provider) ? 0 : nc_stdio_open(options->pty || launch->profile->process.pty, &launch->stdio, reterr)) ?:
@@ -206,7 +211,8 @@ void nc_undo_profile(struct nc_launch *launch)
 	unblock_signals(launch);
 	json_decref(launch->binding);
 	launch->binding = NULL;
-	nc_names_free(&launch->names);
+	nc_names_free(&launch->names[0]);
+	nc_names_free(&launch->names[1]);
 	nc_image_free(&launch->images[0]);
 	nc_image_free(&launch->images[1]);
 	nc_profile_free(launch->profile);

@@ -18,10 +18,12 @@
 
 int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_host_options *options = launch->options->host;
+	int r = nc_host_up(launch->options->host, &launch->host, reterr);
 
-	snprintf(launch->runtime, sizeof(launch->runtime), "%s", options->runtime ? options->runtime : NC_RUNTIME_FOLDER);
-	return nc_host_up(options, &launch->host, reterr) ?: nc_floor_open(launch->host, &launch->floor, reterr);
+	if (r < 0)
+		return r;
+	snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
+	return nc_floor_open(launch->host, &launch->floor, reterr);
 }
 
 void nc_undo_host(struct nc_launch *launch)
@@ -109,10 +111,13 @@ static int choose_name(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
-	uid_t uid = nc_uid_of(nc_claim_index(launch->claim), NC_UID_EDGE);
+	uid_t uid = nc_uid_of(nc_claim_generation(launch->claim), NC_UID_EDGE);
 
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
-			     launch->names.count ? &launch->resolver : NULL, &launch->edge, reterr);
+	if (!launch->names[0].count && !launch->names[1].count)
+		return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
+	nc_launch_events_close(launch); /* a ring has one reader */
+	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
+			     &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -120,9 +125,9 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 	int r = 0;
 
 	if (nc_provider_seals_others(launch->provider)) /* of the canary's process only: the workload's user is somebody else's choice */
-		nc_identity_own(nc_claim_index(launch->claim), NC_UID_WORKLOAD, &launch->identity);
+		nc_identity_own(nc_claim_generation(launch->claim), NC_UID_WORKLOAD, &launch->identity);
 	else
-		r = nc_identity_workload(launch->profile, nc_claim_index(launch->claim), &launch->identity, reterr);
+		r = nc_identity_workload(launch->profile, nc_claim_generation(launch->claim), &launch->identity, reterr);
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 
@@ -178,6 +183,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	launch->update_fd = -1;
 	nc_seccomp_free(&launch->seccomp);
 	nc_effective_free(&launch->effective);
+	nc_launch_events_close(launch);
 	nc_edge_end(&launch->edge);
 	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);

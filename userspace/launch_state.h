@@ -23,7 +23,6 @@
 #include "seccomp_filter.h"
 
 #define NC_STEP_MS 30000 /* no single wait for a process of ours takes longer, whatever deadline was asked for */
-#define NC_RUNTIME_FOLDER "/run/netcordon"
 #define NC_EVIDENCE_PARENT "/var/lib/netcordon/evidence"
 #define NC_GENERATION_DIGITS 21 /* of a generation, decimal, with the NUL */
 
@@ -39,7 +38,7 @@ static inline bool nc_provider_seals_others(enum nc_provider provider)
 struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
-	const char *cause; /* "exited", "signalled", "deadline", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 };
@@ -51,6 +50,7 @@ struct nc_launch {
 	const char *phase;	     /* where it stands, for people and for `failed` */
 	int64_t deadline_ns;	     /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
+	bool over; /* the command has ended: what is left is to count and to sign */
 
 	/* profile */
 	sigset_t saved_mask;
@@ -61,7 +61,7 @@ struct nc_launch {
 	size_t profile_length;
 	struct nc_profile *profile;
 	struct nc_image images[2]; /* workload, plane */
-	struct nc_names names;	   /* of the workload's policy */
+	struct nc_names names[2];  /* of the two policies */
 	json_t *binding;
 	struct nc_secret_key *key;
 	int netns_fd, own_netns_fd; /* -1 both: the caller's network namespace */
@@ -69,17 +69,19 @@ struct nc_launch {
 
 	/* host */
 	struct nc_host *host;
-	char runtime[NC_PATH_MAX];
+	char runtime[NC_PATH_MAX]; /* the host's own folder, where what is costly to find is kept */
 	struct nc_floor *floor;
 
 	/* seal */
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
 	struct nc_edge edge;
-	struct nc_edge_resolver resolver;
-	int update_fd; /* listens for `update`; -1: none */
-	uint16_t resolver_port_be;
+	struct nc_events *events; /* NULL: an edge reads them */
+	struct nc_edge_resolver resolvers[2];
+	uint16_t resolver_port_be[2];
+	int update_fd;		  /* listens for `update`; -1: none */
 	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
+	bool names_refused;	  /* connections wait to be ended for what their first bytes said */
 	uint64_t names_cut;	  /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;
@@ -128,6 +130,10 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_profile(struct nc_launch *launch);
 int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr);
+/* Both authorities' images, numbered, and their names; `before`: those of the policy that they follow, or NULL. What was made is the caller's to free, also
+ * after a failure. */
+int nc_launch_compile(const struct nc_profile *profile, const struct nc_names before[2], struct nc_image images[2], struct nc_names names[2],
+		      struct nc_error *reterr);
 int nc_launch_admit(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr);
 int nc_launch_block_signals(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_seal.c */
@@ -136,14 +142,21 @@ void nc_undo_host(struct nc_launch *launch);
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_seal(struct nc_launch *launch);
 int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr);
-/* launch_names.c: sockets and names for the resolver, before the edge starts; its port into the slot, after the seal */
+/* launch_names.c: sockets and names for the resolvers, before the edge starts; their ports into the slots, after the seal */
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_names_publish(struct nc_launch *launch, struct nc_error *reterr);
 void nc_launch_names_close(struct nc_launch *launch);
-int nc_launch_names_changed(struct nc_launch *launch, struct nc_error *reterr); /* after an update, with the edge ended; it is started anew then */
-int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr);
+/* After an update: the edge is told of the names that are listed now. *ret_anew: a resolver came or went, so the edge has to be ended and started anew. */
+int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_error *reterr);
+int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr); /* or, where neither policy lists a name, opens the ring here */
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
+/* launch_events.c: the descriptor to wait on, edge or ring; some of the records, all that are left, without an edge */
+int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
+int nc_launch_events_fd(const struct nc_launch *launch);
+int nc_launch_events_step(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_events_finish(struct nc_launch *launch, struct nc_error *reterr); /* and closes */
+void nc_launch_events_close(struct nc_launch *launch);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);
@@ -170,7 +183,7 @@ int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
 /* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to whoever asked */
 int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
-int nc_update_step(struct nc_launch *launch, struct nc_error *reterr);
+int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
 /* attach_checks.c: looks at every process in the cgroup from outside. `early`: what runs there now is the runtime's, and has not become the container yet, so

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "address.h"
+#include "capability.h"
 #include "cleanup.h"
 #include "evidence_names.h"
 #include "instance_state.h"
@@ -192,6 +193,14 @@ static json_t *network_json(const struct nc_launch *launch)
 			 "address_registry", NC_ADDRESS_REGISTRY_DATE);
 }
 
+/* What of the provider's axes this launch has made so: whatever of it fails ends the launch. */
+static json_t *enforcement_json(const struct nc_launch *launch)
+{
+	enum nc_own_provider own;
+
+	return nc_capability_own_named(providers[launch->provider], &own) ? nc_capability_own_enforcement(own) : NULL;
+}
+
 static json_t *container_json(const struct nc_oci_container *container)
 {
 	return json_pack("{s:o, s:o, s:s, s:s}", "id", safe_json(container->id), "bundle", safe_json(container->bundle), "profile",
@@ -236,10 +245,11 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "gaps", json_incref(gaps)) ||
 	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
 	    (nc_provider_seals_others(launch->provider) && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
+	    add(document, "enforcement", enforcement_json(launch)) ||
 	    (options->container && add(document, "container", container_json(options->container))) ||
 	    add(document, "network", network_json(launch)) ||
 	    add(document, "cgroups", cgroups_json(launch)) ||
-	    add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid));
+	    (launch->edge.pid && add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid)));
 	/* clang-format on */
 	if (r) {
 		nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement");
@@ -286,8 +296,9 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 	document = compose(launch, reterr);
 	if (!document)
 		return reterr->status < 0 ? reterr->status : -ENOMEM;
-	return nc_evidence_begin(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
-				 &launch->evidence, reterr);
+	/* on its way to the disk while the canary sings; nobody hears of it, and nothing of the workload runs, before it has arrived */
+	return nc_evidence_begin_soon(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
+				      &launch->evidence, reterr);
 }
 
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */

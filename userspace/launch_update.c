@@ -5,8 +5,8 @@
  * The supervisor listens on a socket in the instance's folder, which is root's alone. A request is the bytes of a profile, up to the end of file; the answer is
  * one struct answer. Only then has anything changed:
  *
- *   parse, compile, number the names -> reseal both authorities -> grants of names that left are revoked, ports of those that stay exchanged -> flows that
- *   the new policy does not list are ended -> evidence -> the edge anew, with the new names
+ *   parse, compile, number the names -> names that will leave hand shared addresses on -> reseal both authorities -> grants of names that left are revoked,
+ *   ports of those that stay exchanged -> flows that the new policy does not list are ended -> evidence -> the edge told of the new names
  *
  * Up to the reseal an error leaves everything as it was and is told to whoever asked. From there on nothing can go back without a moment of a third policy, so
  * an error then ends the instance. What a profile says about the process is settled at its start and is not looked at again.
@@ -36,13 +36,14 @@ struct revision {
 	char *text;
 	size_t length;
 	struct nc_image images[2];
-	struct nc_names names;
+	struct nc_names names[2];
 	uint64_t numbers[2];
 };
 
 static void revision_free(struct revision *revision)
 {
-	nc_names_free(&revision->names);
+	nc_names_free(&revision->names[0]);
+	nc_names_free(&revision->names[1]);
 	nc_image_free(&revision->images[0]);
 	nc_image_free(&revision->images[1]);
 	nc_profile_free(revision->profile);
@@ -62,15 +63,27 @@ static int check_fixed(const struct nc_launch *launch, const struct nc_profile *
 
 static int prepare(const struct nc_launch *launch, struct revision *revision, struct nc_error *reterr)
 {
-	struct nc_policy_names list = {0};
 	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
 
 	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
-	r = r < 0 ? r : nc_policy_compile(revision->profile, NC_AUTHORITY_PLANE, &revision->images[1], reterr);
-	r = r < 0 ? r : nc_policy_compile_named(revision->profile, NC_AUTHORITY_WORKLOAD, &revision->images[0], &list, reterr);
-	r = r < 0 ? r : nc_names_make(&list, &launch->names, &revision->images[0], &revision->names, reterr);
-	free(list.texts);
+	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
+}
+
+/* For every name of `names` what the policy of `next` lists for it. */
+static int mark_leaving(struct nc_launch *launch, const struct nc_names names[2], const struct nc_names next[2], struct nc_error *reterr)
+{
+	int r = 0;
+
+	for (int i = 0; i < 2; i++) {
+		for (size_t j = 0; j < names[i].count && r == 0; j++) {
+			const struct nc_grant_port *ports = NULL;
+			size_t count = 0;
+
+			nc_names_ports(&next[i], names[i].ids[j], &ports, &count);
+			r = nc_claim_grant_leaving(launch->claim, names[i].ids[j], ports, count, reterr);
+		}
+	}
 	return r;
 }
 
@@ -79,13 +92,19 @@ static int reseal(struct nc_launch *launch, struct revision *revision, struct nc
 {
 	struct nc_error second;
 	uint64_t number;
-	int r = nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &revision->images[0], &revision->numbers[0], reterr);
+	int r = mark_leaving(launch, launch->names, revision->names, reterr);
+	bool half = false;
 
-	if (r < 0)
-		return r;
-	r = nc_claim_reseal(launch->claim, NC_AUTHORITY_PLANE, &revision->images[1], &revision->numbers[1], reterr);
-	if (r < 0)
-		nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], &number, &second);
+	r = r < 0 ? r : nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &revision->images[0], &revision->numbers[0], reterr);
+	if (r == 0) {
+		half = true;
+		r = nc_claim_reseal(launch->claim, NC_AUTHORITY_PLANE, &revision->images[1], &revision->numbers[1], reterr);
+	}
+	if (r < 0) {
+		if (half)
+			nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], &number, &second);
+		mark_leaving(launch, launch->names, launch->names, &second);
+	}
 	return r;
 }
 
@@ -93,19 +112,20 @@ static int reseal(struct nc_launch *launch, struct revision *revision, struct nc
 
 static void exchange(struct nc_launch *launch, struct revision *revision)
 {
-	struct revision before = {.profile = launch->profile, .text = launch->profile_text, .length = launch->profile_length, .names = launch->names};
+	struct revision before = {.profile = launch->profile, .text = launch->profile_text, .length = launch->profile_length};
 
+	memcpy(before.names, launch->names, sizeof(before.names));
 	memcpy(before.images, launch->images, sizeof(before.images));
 	memcpy(before.numbers, revision->numbers, sizeof(before.numbers));
 	launch->profile = revision->profile;
 	launch->profile_text = revision->text;
 	launch->profile_length = revision->length;
-	launch->names = revision->names;
+	memcpy(launch->names, revision->names, sizeof(launch->names));
 	memcpy(launch->images, revision->images, sizeof(launch->images));
 	*revision = before;
 }
 
-static int exchange_grants(struct nc_launch *launch, const struct nc_names *before, struct nc_error *reterr)
+static int exchange_grants(struct nc_launch *launch, int which, const struct nc_names *before, struct nc_error *reterr)
 {
 	int r = 0;
 
@@ -113,7 +133,7 @@ static int exchange_grants(struct nc_launch *launch, const struct nc_names *befo
 		const struct nc_grant_port *ports;
 		size_t count;
 
-		if (nc_names_ports(&launch->names, before->ids[i], &ports, &count))
+		if (nc_names_ports(&launch->names[which], before->ids[i], &ports, &count))
 			r = nc_claim_grant_ports(launch->claim, before->ids[i], ports, count, reterr);
 		else
 			r = nc_claim_revoke(launch->claim, before->ids[i], reterr);
@@ -138,19 +158,19 @@ static bool lists(const struct nc_image *image, const struct nc_label *label)
 	return image->count && bsearch(&key, image->entries, image->count, sizeof(*image->entries), compare_keys);
 }
 
-/* A flow that was admitted as a literal may stand by a grant now: only the kernel can tell, and judges its next packet. */
-static bool may_be_named(const struct nc_image *image, const struct nc_label *label)
+/* Whoever spoke for the flow before: does something that is listed now speak for its address? */
+static bool lists_otherwise(const struct nc_launch *launch, const struct nc_image *image, const struct nc_label *label)
 {
-	for (size_t i = 0; i < image->count && !label->name_id; i++) {
-		const struct nc_policy_key *key = &image->entries[i].key;
+	/* A connection that has shown its name on the wire stands by no other, unless that one opens the address for all. */
+	const struct nc_grant_port port = {
+		.port_be = label->admitted_port_be, .protocol = label->admitted_protocol, .open = label->flags & NC_LABEL_WIRE_OPEN};
+	struct nc_label literal = *label;
 
-		if (key->kind == NC_POLICY_NAME && key->port_be == label->admitted_port_be && key->protocol == label->admitted_protocol)
-			return true;
-	}
-	return false;
+	literal.name_id = 0;
+	return lists(image, &literal) || nc_claim_granted(launch->claim, image->authority, &label->admitted, &port);
 }
 
-/* What nc_still_listed (bpf/verdict.h) says of the socket's admission, as far as it can be seen from here; in doubt it stands, and the kernel decides. */
+/* What nc_still_listed (bpf/verdict.h) says of the socket's admission. The grants are the new policy's already. */
 static bool stands(const void *context, const struct nc_label *label)
 {
 	const struct nc_launch *launch = context;
@@ -164,7 +184,7 @@ static bool stands(const void *context, const struct nc_label *label)
 		return true;
 	if (image->mode == NC_MODE_UNRESTRICTED)
 		return (image->flags & NC_SLOT_NON_PUBLIC_OPEN) || nc_class_is_public(nc_address_class_of(&label->admitted, &launch->nat64));
-	return lists(image, label) || may_be_named(image, label);
+	return lists(image, label) || lists_otherwise(launch, image, label);
 }
 
 static json_t *image_json(const struct nc_image *image)
@@ -213,32 +233,51 @@ static int await(struct nc_launch *launch, const bool *flag, struct nc_error *re
 	return r;
 }
 
-/* What waits at the resolver's sockets meanwhile is answered by the new edge. */
-static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
+/* Every record that is there, from the edge, or from the ring where there is none. */
+static int await_flushed(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r;
 
+	if (launch->events)
+		return nc_launch_events_finish(launch, reterr);
 	launch->edge.flushed = false;
 	r = nc_edge_flush(&launch->edge);
-	r = r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
+}
+
+/* A resolver came or went. What waits at the sockets that stay is answered by the new edge. */
+static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = await_flushed(launch, reterr);
+
 	if (r < 0)
 		return r;
 	nc_edge_end(&launch->edge);
-	r = nc_launch_names_changed(launch, reterr) ?: nc_launch_start_edge(launch, reterr);
-	return r < 0 ? r : await(launch, &launch->edge.ready, reterr);
+	r = nc_launch_start_edge(launch, reterr);
+	return r < 0 || launch->events ? r : await(launch, &launch->edge.ready, reterr);
+}
+
+static int exchange_names(struct nc_launch *launch, const struct revision *before, struct nc_error *reterr)
+{
+	bool anew = false;
+	int r;
+
+	if (!launch->names[0].count && !launch->names[1].count && !before->names[0].count && !before->names[1].count)
+		return 0;
+	r = nc_launch_names_changed(launch, &anew, reterr);
+	return r < 0 ? r : anew ? renew_edge(launch, reterr) : await_flushed(launch, reterr);
 }
 
 static int follow_up(struct nc_launch *launch, struct revision *before, struct nc_error *reterr)
 {
-	bool named = launch->names.count || before->names.count;
 	uint32_t ended = 0;
-	int r = exchange_grants(launch, &before->names, reterr);
 
 	/* clang-format off */
-	return r < 0 ? r :
+	return exchange_grants(launch, 0, &before->names[0], reterr) ?:
+	       exchange_grants(launch, 1, &before->names[1], reterr) ?:
 	       nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr) ?:
 	       record(launch, before, ended, reterr) ?:
-	       (named ? renew_edge(launch, reterr) : 0) ?:
+	       exchange_names(launch, before, reterr) ?:
 	       nc_launch_write_state(launch, reterr);
 	/* clang-format on */
 }
@@ -291,7 +330,7 @@ static int receive_profile(int fd, struct revision *revision, struct nc_error *r
 	return 0;
 }
 
-int nc_update_step(struct nc_launch *launch, struct nc_error *reterr)
+int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = accept4(launch->update_fd, NULL, NULL, SOCK_CLOEXEC);
 	const struct timeval patience = {.tv_sec = 2}; /* only root can connect, and it has the profile ready */
@@ -303,7 +342,10 @@ int nc_update_step(struct nc_launch *launch, struct nc_error *reterr)
 		return 0; /* whoever asked is gone */
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	r = receive_profile(fd, &revision, &answer.error) ?: prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
+	r = receive_profile(fd, &revision, &answer.error);
+	if (r == 0 && ending)
+		r = nc_error_set(&answer.error, NC_E_INSTANCE_ENDING, -ESHUTDOWN, "instance %s is being ended", launch->instance);
+	r = r < 0 ? r : prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
 	if (r == 0) {
 		exchange(launch, &revision);
 		r = fatal = follow_up(launch, &revision, &answer.error);

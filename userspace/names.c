@@ -50,19 +50,20 @@ static int collect_ports(struct nc_names *names, const struct nc_image *image)
 		size_t at = name_of(names, &image->entries[i]);
 
 		if (at < names->count)
-			names->ports[names->port_start[at + 1]++] =
-				(struct nc_grant_port){.port_be = image->entries[i].key.port_be, .protocol = image->entries[i].key.protocol};
+			names->ports[names->port_start[at + 1]++] = (struct nc_grant_port){.port_be = image->entries[i].key.port_be,
+											   .protocol = image->entries[i].key.protocol,
+											   .open = !(image->entries[i].value.flags & NC_POLICY_WIRE)};
 	}
 	return 0;
 }
 
 /* The id that the name has had, or a new one: ids count up, and the known names are never forgotten. */
-static uint32_t id_of(struct nc_names *names, const struct nc_dns_name *name)
+static uint32_t id_of(struct nc_names *names, const struct nc_dns_name *name, uint32_t first)
 {
 	for (size_t i = 0; i < names->known_count; i++)
 		if (nc_dns_name_compare(&names->known[i].name, name) == 0)
 			return names->known[i].id;
-	names->known[names->known_count] = (struct nc_resolver_name){.name = *name, .id = (uint32_t)names->known_count + 1};
+	names->known[names->known_count] = (struct nc_resolver_name){.name = *name, .id = first + (uint32_t)names->known_count};
 	return names->known[names->known_count++].id;
 }
 
@@ -98,11 +99,34 @@ static int make_room(struct nc_names *names, const struct nc_names *before)
 	return 0;
 }
 
+/* The names themselves, for the kernel; the list is sorted, its texts are canonical. */
+static int fill_image(const struct nc_names *names, const struct nc_policy_names *list, struct nc_image *image, struct nc_error *reterr)
+{
+	image->names = calloc(list->count + 1, sizeof(*image->names));
+	if (!image->names)
+		return no_memory(reterr);
+	image->name_count = list->count;
+	for (size_t i = 0; i < list->count; i++) {
+		size_t length = strlen(list->texts[i]);
+
+		if (length > NC_NAME_MAX)
+			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s is too long", list->texts[i]);
+		image->names[i].id = names->ids[i];
+		image->names[i].key.length = (uint16_t)length;
+		image->names[i].key.authority = image->authority;
+		memcpy(image->names[i].key.text, list->texts[i], length);
+	}
+	return 0;
+}
+
 int nc_names_make(const struct nc_policy_names *list, const struct nc_names *before, struct nc_image *image, struct nc_names *ret_names,
 		  struct nc_error *reterr)
 {
 	struct nc_names names = {.count = list->count};
+	uint32_t first = image->authority == NC_AUTHORITY_PLANE ? NC_NAME_ID_PLANE + 1 : 1;
 
+	if ((before ? before->known_count : 0) + list->count >= NC_NAME_ID_PLANE - 1)
+		return nc_error_set(reterr, NC_E_POLICY_FULL, -ENOSPC, "the instance has had too many names");
 	if (make_room(&names, before) < 0 || collect_ports(&names, image) < 0) {
 		nc_names_free(&names);
 		return no_memory(reterr);
@@ -112,7 +136,11 @@ int nc_names_make(const struct nc_policy_names *list, const struct nc_names *bef
 			nc_names_free(&names);
 			return nc_error_set(reterr, NC_E_PROFILE_INVALID, -EINVAL, "%.253s has no form in DNS", list->texts[i]);
 		}
-		names.ids[i] = names.wire[i].id = id_of(&names, &names.wire[i].name);
+		names.ids[i] = names.wire[i].id = id_of(&names, &names.wire[i].name, first);
+	}
+	if (fill_image(&names, list, image, reterr) < 0) {
+		nc_names_free(&names);
+		return reterr->status;
 	}
 	number_image(&names, image);
 	qsort(names.wire, names.count, sizeof(*names.wire), by_name);
@@ -173,6 +201,17 @@ int nc_edge_config_make(const struct nc_edge_config *head, const struct nc_resol
 	return 0;
 }
 
+static size_t config_size(const struct nc_edge_config *head)
+{
+	return sizeof(*head) + head->name_count * sizeof(struct nc_resolver_name);
+}
+
+void nc_edge_config_unmap(const struct nc_edge_config *head)
+{
+	if (head)
+		munmap((void *)head, config_size(head));
+}
+
 int nc_edge_config_map(int fd, const struct nc_edge_config **ret_head, const struct nc_resolver_name **ret_names)
 {
 	const struct nc_edge_config *head;
@@ -185,8 +224,10 @@ int nc_edge_config_map(int fd, const struct nc_edge_config **ret_head, const str
 	head = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (head == MAP_FAILED)
 		return -errno;
-	if (head->magic != NC_EDGE_CONFIG_MAGIC || (size_t)st.st_size != sizeof(*head) + head->name_count * sizeof(struct nc_resolver_name))
+	if (head->magic != NC_EDGE_CONFIG_MAGIC || (size_t)st.st_size != config_size(head)) {
+		munmap((void *)head, (size_t)st.st_size);
 		return -EPROTO;
+	}
 	*ret_head = head;
 	*ret_names = (const struct nc_resolver_name *)(head + 1);
 	return 0;

@@ -214,7 +214,7 @@ static int end_kept(struct nc_claim *claim, const char *name, struct nc_error *r
 
 int nc_oci_stop(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_error *reterr)
 {
-	char name[NC_INSTANCE_NAME_MAX + 1];
+	char name[NC_INSTANCE_NAME_MAX + 1], evidence[NC_PATH_MAX];
 	struct nc_host *host = NULL;
 	struct nc_claim *claim;
 	int r;
@@ -227,7 +227,7 @@ int nc_oci_stop(const struct nc_oci_hook *hook, const struct nc_oci_state *state
 	if (r == 0)
 		r = end_kept(claim, name, reterr);
 	else if (reterr->code == NC_E_INSTANCE_EXISTS)
-		r = nc_launch_wait(hook->host, name, STOP_MS, reterr);
+		r = nc_launch_wait(hook->host, name, STOP_MS, evidence, reterr);
 	if (r < 0 && reterr->code == NC_E_INSTANCE_UNKNOWN)
 		r = 0;
 	nc_host_close(host);

@@ -23,7 +23,7 @@ static size_t place_render(const struct nc_place *place, char *text, size_t size
 	size_t used, length = 0;
 
 	if (!place->parent)
-		return 0;
+		return place->pointer ? (size_t)snprintf(text, size, "%s", place->pointer) : 0;
 	used = place_render(place->parent, text, size);
 	step[length++] = '/';
 	if (place->key) {
@@ -91,6 +91,24 @@ static int type_error(const json_t *value, const struct nc_place *place, const c
 			      "must be %s, not %s", wanted, type_word(value));
 }
 
+/* What was likely meant, or else everything that may stand there. */
+static void hint_key(const char *key, const char *const *members, char *hint, size_t size)
+{
+	const char *near = nc_nearest(key, members);
+
+	for (const char *const *known = members; *known; known++)
+		if (!strcasecmp(*known, key)) {
+			snprintf(hint, size, "keys are case-sensitive: write \"%s\"", *known);
+			return;
+		}
+	if (near) {
+		snprintf(hint, size, "did you mean \"%s\"?", near);
+		return;
+	}
+	for (size_t used = 0, i = 0; members[i] && used < size; i++)
+		used += (size_t)snprintf(hint + used, size - used, i ? ", %s" : "known here: %s", members[i]);
+}
+
 int nc_object_check(const json_t *value, const struct nc_place *place, const char *const *members, struct nc_error *reterr)
 {
 	char quote[NC_QUOTE_SIZE], hint[sizeof(reterr->hint)] = "";
@@ -107,12 +125,7 @@ int nc_object_check(const json_t *value, const struct nc_place *place, const cha
 			known++;
 		if (*known)
 			continue;
-		for (known = members; *known; known++)
-			if (!strcasecmp(*known, key))
-				snprintf(hint, sizeof(hint), "keys are case-sensitive: write \"%s\"", *known);
-		if (!*hint)
-			for (size_t used = 0, i = 0; members[i] && used < sizeof(hint); i++)
-				used += (size_t)snprintf(hint + used, sizeof(hint) - used, i ? ", %s" : "known here: %s", members[i]);
+		hint_key(key, members, hint, sizeof(hint));
 		return nc_place_error(NC_PLACE_KEY(place, key), reterr, hint, "unknown key \"%s\"", nc_quote(key, strlen(key), quote));
 	}
 	return 0;
@@ -221,5 +234,121 @@ int nc_member_word(const json_t *object, const struct nc_place *place, const cha
 		if (used < sizeof(known))
 			used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
 	}
+	if (nc_nearest(text, words))
+		snprintf(known, sizeof(known), "did you mean \"%s\"?", nc_nearest(text, words));
 	return nc_place_error(NC_PLACE_KEY(place, key), reterr, known, "\"%s\" is not a known word", nc_quote(text, strlen(text), quote));
+}
+
+/* ---- members copied out --------------------------------------------------------------------------------------------------------------------- */
+
+static struct nc_place place_of(const struct nc_fields *fields)
+{
+	return (struct nc_place){.code = fields->code, .pointer = fields->pointer};
+}
+
+int nc_fields_refuse(const struct nc_fields *fields, const char *name, struct nc_error *reterr, const char *format, ...)
+{
+	const struct nc_place place = place_of(fields);
+	char rule[sizeof(reterr->detail)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(rule, sizeof(rule), format, arguments);
+	va_end(arguments);
+	return nc_place_error(name ? NC_PLACE_KEY(&place, name) : &place, reterr, "", "%s", rule);
+}
+
+/* Of a document whose members are all required, the place of a missing one is where it should stand. */
+static int require(const struct nc_fields *fields, const char *name, struct nc_error *reterr)
+{
+	return json_object_get(fields->object, name) ? 0 : nc_fields_refuse(fields, name, reterr, "is missing");
+}
+
+int nc_fields_begin(struct nc_fields *fields, const json_t *value, const char *pointer, enum nc_error_code code, const char *const *names,
+		    struct nc_error *reterr)
+{
+	const struct nc_fields begun = {.object = value, .pointer = pointer, .code = code};
+	const struct nc_place place = place_of(&begun);
+	int r = nc_object_check(value, &place, names, reterr);
+
+	if (r == 0)
+		*fields = begun;
+	return r;
+}
+
+int nc_fields_text(const struct nc_fields *fields, const char *name, char *ret_text, size_t size, struct nc_error *reterr)
+{
+	const struct nc_place place = place_of(fields);
+	const char *text = NULL;
+	int r = require(fields, name, reterr) ?: nc_member_string(fields->object, &place, name, true, &text, reterr);
+
+	if (r < 0)
+		return r;
+	if (!*text || strlen(text) >= size)
+		return nc_fields_refuse(fields, name, reterr, "must be a string of 1 to %zu bytes", size - 1);
+	memcpy(ret_text, text, strlen(text) + 1);
+	return 0;
+}
+
+int nc_fields_integer(const struct nc_fields *fields, const char *name, int64_t low, int64_t high, int64_t *ret_value, struct nc_error *reterr)
+{
+	const struct nc_place place = place_of(fields);
+
+	return require(fields, name, reterr) ?: nc_member_integer(fields->object, &place, name, true, low, high, ret_value, reterr);
+}
+
+int nc_fields_boolean(const struct nc_fields *fields, const char *name, bool *ret_value, struct nc_error *reterr)
+{
+	const struct nc_place place = place_of(fields);
+
+	return require(fields, name, reterr) ?: nc_member_boolean(fields->object, &place, name, ret_value, reterr);
+}
+
+int nc_fields_words(const struct nc_fields *fields, const char *name, const json_t **ret_array, struct nc_error *reterr)
+{
+	const struct nc_place place = place_of(fields);
+	json_t *array = NULL;
+	int r = require(fields, name, reterr) ?: nc_member_array(fields->object, &place, name, true, &array, reterr);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const char *word = json_string_value(json_array_get(array, i));
+
+		if (!word || !*word)
+			return nc_fields_refuse(fields, name, reterr, "row %zu must be a string that is not empty", i);
+		for (size_t j = 0; j < i; j++) {
+			if (!strcmp(word, json_string_value(json_array_get(array, j))))
+				return nc_fields_refuse(fields, name, reterr, "row %zu repeats row %zu", i, j);
+		}
+	}
+	*ret_array = array;
+	return 0;
+}
+
+int nc_fields_part(const struct nc_fields *fields, const char *name, json_type type, const json_t **ret_part, struct nc_error *reterr)
+{
+	const struct nc_place place = place_of(fields);
+	json_t *part = NULL;
+	int r = require(fields, name, reterr);
+
+	if (r == 0)
+		r = type == JSON_OBJECT ? nc_member_object(fields->object, &place, name, true, &part, reterr)
+					: nc_member_array(fields->object, &place, name, true, &part, reterr);
+	if (r == 0)
+		*ret_part = part;
+	return r;
+}
+
+int nc_fields_digest(const struct nc_fields *fields, const char *name, char ret_hex[65], struct nc_error *reterr)
+{
+	char hex[65];
+	int r = nc_fields_text(fields, name, hex, sizeof(hex), reterr);
+
+	if (r < 0)
+		return r;
+	if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
+		return nc_fields_refuse(fields, name, reterr, "must be a SHA-256 as 64 lower-case hexadecimal digits");
+	memcpy(ret_hex, hex, sizeof(hex));
+	return 0;
 }

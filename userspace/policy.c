@@ -66,20 +66,6 @@ static int collect_names(const struct part *part, struct nc_policy_names *ret_na
 	return 0;
 }
 
-static int refuse_names(const struct part *part, struct nc_error *reterr)
-{
-	for (size_t i = 0; i < part->count; i++) {
-		if (part->destinations[i].literal)
-			continue;
-		nc_error_set(reterr, NC_E_NAMES_UNSUPPORTED, -EOPNOTSUPP, "%s is a host name, and only the workload's names are resolved",
-			     part->destinations[i].name);
-		snprintf(reterr->pointer, sizeof(reterr->pointer), "/%s/destinations/%zu/host",
-			 part->authority == NC_AUTHORITY_PLANE ? "plane" : "network", i);
-		return nc_error_hint(reterr, "list the addresses that are meant");
-	}
-	return 0;
-}
-
 static void compile_entry(const struct part *part, const struct nc_destination *destination, const struct nc_policy_names *names,
 			  struct nc_policy_entry *entry)
 {
@@ -133,17 +119,8 @@ static int compile(const struct nc_profile *profile, const struct part *part, co
 	return 0;
 }
 
-int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_error *reterr)
-{
-	const struct nc_policy_names none = {0};
-	struct part part = part_of(profile, authority);
-	int status = refuse_names(&part, reterr);
-
-	return status ? status : compile(profile, &part, &none, ret_image, reterr);
-}
-
-int nc_policy_compile_named(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image,
-			    struct nc_policy_names *ret_names, struct nc_error *reterr)
+int nc_policy_compile(const struct nc_profile *profile, enum nc_authority authority, struct nc_image *ret_image, struct nc_policy_names *ret_names,
+		      struct nc_error *reterr)
 {
 	struct part part = part_of(profile, authority);
 	struct nc_policy_names names = {0};
@@ -163,8 +140,10 @@ int nc_policy_compile_named(const struct nc_profile *profile, enum nc_authority 
 void nc_image_free(struct nc_image *image)
 {
 	free(image->entries);
+	free(image->names);
 	image->entries = NULL;
-	image->count = 0;
+	image->names = NULL;
+	image->count = image->name_count = 0;
 }
 
 void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest)
@@ -178,5 +157,7 @@ void nc_image_digest(const struct nc_image *image, struct nc_digest *ret_digest)
 	crypto_hash_sha256_update(&state, (const unsigned char *)&count_le, sizeof(count_le));
 	if (image->count)
 		crypto_hash_sha256_update(&state, (const unsigned char *)image->entries, image->count * sizeof(*image->entries));
+	if (image->name_count)
+		crypto_hash_sha256_update(&state, (const unsigned char *)image->names, image->name_count * sizeof(*image->names));
 	crypto_hash_sha256_final(&state, ret_digest->bytes);
 }

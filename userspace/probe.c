@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * probe.c - a process of ours that makes the canary's attempts from inside a cgroup, where no child of the launch is there to make them (attach)
+ *
+ * It is born inside. Some kernels (seen: 6.18) kill at birth whatever is cloned into a cgroup that cgroup.kill was once written to: where the process
+ * was killed without a word, another is held, moved, and let go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +11,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "cleanup.h"
 #include "launch_state.h"
 
 static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int report_fd)
@@ -25,7 +30,7 @@ static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int re
 	_exit(write(report_fd, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 121);
 }
 
-static int start(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
+static pid_t start_inside(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
 {
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP,
@@ -39,27 +44,78 @@ static int start(struct nc_launch *launch, const struct nc_order *order, int rep
 	return pid > 0 ? pid : nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "start the canary's process in the cgroup");
 }
 
-int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr)
+static int move(struct nc_launch *launch, pid_t pid)
 {
-	struct nc_report report;
-	int ends[2], pid, r;
-	size_t got = 0;
+	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, launch->authority), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || dprintf(fd, "%d", pid) < 0 ? -errno : 0;
+}
+
+/* Whether it is inside needs no second look: outside, its attempts are not refused and the canary fails. */
+static pid_t start_held(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
+{
+	int gate[2], r;
+	pid_t pid;
+	char go;
+
+	if (pipe2(gate, O_CLOEXEC) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(gate[1]);
+		if (read(gate[0], &go, 1) != 1)
+			_exit(120);
+		probe_main(order, launch->identity.uid, report_fd);
+	}
+	r = pid < 0 ? -errno : move(launch, pid);
+	if (r == 0 && write(gate[1], "", 1) != 1)
+		r = -errno;
+	close(gate[0]);
+	close(gate[1]);
+	if (r == 0)
+		return pid;
+	if (pid > 0)
+		waitpid(pid, NULL, 0); /* the gate is closed: it ends */
+	return nc_error_sys(reterr, NC_E_HOST_DENIED, r, "move the canary's process into the cgroup");
+}
+
+/* One process from its birth to its end: what it reported, and how it ended. */
+static int run(struct nc_launch *launch, const struct nc_order *order,
+	       pid_t (*start)(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr),
+	       struct nc_report *ret_report, size_t *ret_got, int *ret_status, struct nc_error *reterr)
+{
+	int ends[2], r;
+	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make a pipe");
 	pid = start(launch, order, ends[1], reterr);
 	close(ends[1]);
-	r = pid < 0 ? pid : nc_launch_receive(launch, ends[0], &report, sizeof(report), &got, reterr);
+	r = pid < 0 ? pid : nc_launch_receive(launch, ends[0], ret_report, sizeof(*ret_report), ret_got, reterr);
 	close(ends[0]);
 	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		if (r < 0)
+			kill(pid, SIGKILL);
+		while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
 			;
 	}
+	return r;
+}
+
+int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr)
+{
+	struct nc_report report;
+	size_t got = 0;
+	int status = 0, r = run(launch, order, start_inside, &report, &got, &status, reterr);
+
+	if (r == 0 && got == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		r = run(launch, order, start_held, &report, &got, &status, reterr);
 	if (r < 0)
 		return r;
-	if (got != sizeof(report))
-		return nc_error_set(reterr, NC_E_CANARY_FAILED, -ECHILD, "the canary's process ended without a word");
+	if (got != sizeof(report)) {
+		nc_error_set(reterr, NC_E_CANARY_FAILED, -ECHILD, "the canary's process was killed in the cgroup before it could say anything");
+		return nc_error_hint(reterr, "something kills what enters the cgroup: see its memory limit, and whoever writes to its cgroup.kill");
+	}
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_child_error(&report, reterr);
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++)

@@ -19,15 +19,15 @@
 #define CPU_PERIOD_US 100000
 
 static const struct {
-	const char *name; /* of the controller, and of the member in the profile */
-	const char *pointer;
+	const char *name;	 /* of the controller */
+	const char *member;	 /* in the profile */
 	const char *file;	 /* unified hierarchy */
 	const char *legacy_file; /* version 1; NULL: resource limit instead */
 	const char *legacy_name; /* as mountinfo's options have it */
 } kinds[NC_LIMIT_KINDS] = {
-	[NC_LIMIT_MEMORY] = {"memory", "/process/limits/memory", "memory.max", "memory.limit_in_bytes", "memory"},
-	[NC_LIMIT_CPU] = {"cpu", "/process/limits/cpu", "cpu.max", "cpu.cfs_quota_us", "cpu"},
-	[NC_LIMIT_PIDS] = {"pids", "/process/limits/pids", "pids.max", NULL, "pids"},
+	[NC_LIMIT_MEMORY] = {"memory", "memory", "memory.max", "memory.limit_in_bytes", "memory"},
+	[NC_LIMIT_CPU] = {"cpu", "cpu_percent", "cpu.max", "cpu.cfs_quota_us", "cpu"},
+	[NC_LIMIT_PIDS] = {"pids", "pids", "pids.max", NULL, "pids"},
 };
 
 static int64_t wanted(const struct nc_profile_process *process, enum nc_limit_kind kind)
@@ -201,7 +201,7 @@ int nc_limits_make(const struct nc_profile_process *process, int cgroup_fd, cons
 		if (r < 0) {
 			nc_limits_remove(&limits);
 			nc_error_sys(reterr, NC_E_PROCESS_INVALID, r, "this host cannot enforce the %s limit", kinds[kind].name);
-			snprintf(reterr->pointer, sizeof(reterr->pointer), "%s", kinds[kind].pointer);
+			snprintf(reterr->pointer, sizeof(reterr->pointer), "/process/limits/%s", kinds[kind].member);
 			return nc_error_hint(reterr, "make the %s controller available to netcordon's cgroups, or leave the limit out",
 					     kinds[kind].name);
 		}
@@ -258,15 +258,22 @@ void nc_limits_remove(struct nc_limits *limits)
 	}
 }
 
+static const char *mechanism_of(const struct nc_limits *limits, const char *member)
+{
+	for (int kind = 0; kind < NC_LIMIT_KINDS; kind++)
+		if (!strcmp(kinds[kind].member, member))
+			return limits->mechanism[kind];
+	return "rlimit";
+}
+
 json_t *nc_limits_json(const struct nc_profile_process *process, const struct nc_limits *limits)
 {
 	json_t *object = json_object();
 
-	for (int kind = 0; object && kind < NC_LIMIT_KINDS; kind++) {
-		if (limits->mechanism[kind])
-			json_object_set_new(
-				object, kinds[kind].name,
-				json_pack("{s:I, s:s}", "value", (json_int_t)wanted(process, kind), "mechanism", limits->mechanism[kind]));
-	}
+#define LIMIT_JSON(name, field)                                                                                                                      \
+	if (object && process->field >= 0)                                                                                                           \
+		json_object_set_new(object, name,                                                                                                    \
+				    json_pack("{s:I, s:s}", "value", (json_int_t)process->field, "mechanism", mechanism_of(limits, name)));
+	NC_PROFILE_LIMITS(LIMIT_JSON)
 	return object;
 }

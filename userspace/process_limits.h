@@ -26,7 +26,7 @@ int nc_limits_join(const struct nc_limits *limits, pid_t pid, struct nc_error *r
 /* The rest, as resource limits that the child sets itself. */
 void nc_limits_plan(const struct nc_profile_process *process, const struct nc_limits *limits, struct nc_child_plan *plan);
 void nc_limits_remove(struct nc_limits *limits); /* idempotent; the cgroups must be empty */
-/* {"memory": {"value": n, "mechanism": word}, ...} */
+/* {"memory": {"value": n, "mechanism": word}, ...}, under the names that the profile has; a limit that was not asked for is left out. */
 json_t *nc_limits_json(const struct nc_profile_process *process, const struct nc_limits *limits);
 
 #endif

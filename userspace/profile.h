@@ -45,6 +45,15 @@ struct nc_profile_process {
 	bool pty;				    /* a pseudo terminal of its own on 0-2 */
 };
 
+/* The members of process.limits, and where each is kept. */
+#define NC_PROFILE_LIMITS(X)                                                                                                                         \
+	X("pids", pids)                                                                                                                              \
+	X("memory", memory_bytes)                                                                                                                    \
+	X("cpu_percent", cpu_percent)                                                                                                                \
+	X("open_files", open_files)                                                                                                                  \
+	X("core", core_bytes)                                                                                                                        \
+	X("file_size", file_bytes)
+
 struct nc_profile {
 	enum nc_mode mode;
 	bool non_public; /* inside unrestricted: everything but the host floor */

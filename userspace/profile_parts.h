@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* profile_parts.h - the parts of a profile's reading, for profile.c alone: each fills its own fields of a zeroed profile */
+/* profile_parts.h - the parts of a profile's reading, for whoever reads one: each fills its own fields of a zeroed profile */
 #ifndef NC_PROFILE_PARTS_H
 #define NC_PROFILE_PARTS_H
 
@@ -16,6 +16,8 @@ int nc_profile_destinations(const json_t *array, const struct nc_place *place, e
 			    size_t *ret_count, struct nc_error *reterr);
 /* `object` NULL: the defaults. */
 int nc_profile_process(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr);
+/* process.limits alone: the limits of *process become what `limits` says, -1 where it says nothing. */
+int nc_profile_limits(const json_t *limits, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr);
 /* A name that an environment variable may have here: letters, digits, underscore, not first a digit (POSIX 8.1), at most 255. */
 bool nc_environment_name(const char *name);
 void nc_strings_free(char **strings);

@@ -165,29 +165,35 @@ static int parse_size(const json_t *object, const struct nc_place *place, const 
 	return 0;
 }
 
+int nc_profile_limits(const json_t *limits, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr)
+{
+#define LIMIT_NAME(name, field) name,
+	static const char *const members[] = {NC_PROFILE_LIMITS(LIMIT_NAME) NULL};
+	int status = nc_object_check(limits, place, members, reterr);
+
+#define LIMIT_ABSENT(name, field) process->field = -1;
+	NC_PROFILE_LIMITS(LIMIT_ABSENT)
+	if (!status)
+		status = nc_member_integer(limits, place, "pids", false, 1, 4194304, &process->pids, reterr);
+	if (!status)
+		status = parse_size(limits, place, "memory", 1 << 20, &process->memory_bytes, reterr);
+	if (!status)
+		status = nc_member_integer(limits, place, "cpu_percent", false, 1, 1000000, &process->cpu_percent, reterr);
+	if (!status)
+		status = nc_member_integer(limits, place, "open_files", false, 8, 1048576, &process->open_files, reterr);
+	if (!status)
+		status = parse_size(limits, place, "core", 0, &process->core_bytes, reterr);
+	if (!status)
+		status = parse_size(limits, place, "file_size", 0, &process->file_bytes, reterr);
+	return status;
+}
+
 static int parse_limits(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr)
 {
-	static const char *const members[] = {"pids", "memory", "cpu_percent", "open_files", "core", "file_size", NULL};
-	const struct nc_place *here = NC_PLACE_KEY(place, "limits");
 	json_t *limits = NULL;
 	int status = nc_member_object(object, place, "limits", false, &limits, reterr);
 
-	if (status || !limits)
-		return status;
-	status = nc_object_check(limits, here, members, reterr);
-	if (!status)
-		status = nc_member_integer(limits, here, "pids", false, 1, 4194304, &process->pids, reterr);
-	if (!status)
-		status = parse_size(limits, here, "memory", 1 << 20, &process->memory_bytes, reterr);
-	if (!status)
-		status = nc_member_integer(limits, here, "cpu_percent", false, 1, 1000000, &process->cpu_percent, reterr);
-	if (!status)
-		status = nc_member_integer(limits, here, "open_files", false, 8, 1048576, &process->open_files, reterr);
-	if (!status)
-		status = parse_size(limits, here, "core", 0, &process->core_bytes, reterr);
-	if (!status)
-		status = parse_size(limits, here, "file_size", 0, &process->file_bytes, reterr);
-	return status;
+	return status || !limits ? status : nc_profile_limits(limits, NC_PLACE_KEY(place, "limits"), process, reterr);
 }
 
 int nc_profile_process(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cleanup.h"
-#include "fields.h"
+#include "place.h"
 #include "json.h"
 #include "receipt.h"
 #include "statement.h"

@@ -26,7 +26,7 @@
 #define CLIENTS_OF_ENTRY_MAX 64
 #define RETRY_MS 1000 /* after a failure upstream */
 #define GRANT_SLACK 5 /* seconds that a grant outlives its answer: a client that connects in the last moment is let through */
-#define BATCH 64      /* datagrams of one socket in one step, so that no socket starves another */
+#define ROUNDS 4      /* of NC_BATCH datagrams of one socket in one step, so that no socket starves another */
 
 uint64_t nc_resolver_now(void)
 {
@@ -53,6 +53,36 @@ static void report(struct nc_resolver *resolver, struct nc_resolver_report made)
 
 /* ---- answers out ------------------------------------------------------------------------------------------------------------------------------ */
 
+/* What the kernel does not take at once is lost, as datagrams are: the client asks again. */
+static void send_outbox(struct nc_resolver *resolver)
+{
+	struct nc_resolver_outbox *outbox = &resolver->outbox;
+	unsigned int sent = 0;
+
+	while (sent < outbox->count) {
+		int r = sendmmsg(outbox->fd, outbox->heads + sent, outbox->count - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		sent += r > 0 ? (unsigned int)r : 1; /* the first one failed: it alone */
+	}
+	outbox->count = 0;
+}
+
+static void post(struct nc_resolver *resolver, const struct nc_resolver_client *client, const uint8_t *bytes, size_t size)
+{
+	struct nc_resolver_outbox *outbox = &resolver->outbox;
+	unsigned int i;
+
+	if (outbox->count == NC_BATCH || (outbox->count && outbox->fd != client->fd))
+		send_outbox(resolver);
+	i = outbox->count++;
+	outbox->fd = client->fd;
+	outbox->addresses[i] = client->address;
+	memcpy(outbox->bytes[i], bytes, size);
+	outbox->parts[i] = (struct iovec){.iov_base = outbox->bytes[i], .iov_len = size};
+	outbox->heads[i].msg_hdr =
+		(struct msghdr){.msg_name = &outbox->addresses[i], .msg_namelen = client->length, .msg_iov = &outbox->parts[i], .msg_iovlen = 1};
+}
+
 static void send_answer(struct nc_resolver *resolver, const struct nc_resolver_client *client, enum nc_dns_rcode rcode,
 			const struct nc_dns_answer *answer, uint32_t ttl)
 {
@@ -64,8 +94,7 @@ static void send_answer(struct nc_resolver *resolver, const struct nc_resolver_c
 	if (client->stream >= 0)
 		nc_resolver_stream_send(resolver, client, resolver->message, (size_t)size);
 	else
-		sendto(client->fd, resolver->message, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&client->address,
-		       client->length);
+		post(resolver, client, resolver->message, (size_t)size);
 }
 
 static uint32_t seconds_left(const struct nc_resolver_entry *entry, uint64_t now_ms)
@@ -200,22 +229,28 @@ static bool take_failure(struct nc_resolver *resolver, struct nc_resolver_entry 
 	return graced;
 }
 
-static void finish_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry, uint64_t now_ms)
+static void end_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry)
 {
-	const struct nc_dns_answer *answer = nc_lookup_answer(entry->lookup);
 	struct nc_resolver_entry **link = &resolver->asking;
-	bool served;
 
-	if (answer->outcome == NC_DNS_FAILED)
-		served = take_failure(resolver, entry, now_ms);
-	else
-		served = take_answer(resolver, entry, answer, now_ms);
 	nc_lookup_stop(entry->lookup);
 	entry->lookup = NULL;
 	entry->watched_fd = -1;
 	while (*link != entry)
 		link = &(*link)->next_asking;
 	*link = entry->next_asking;
+}
+
+static void finish_lookup(struct nc_resolver *resolver, struct nc_resolver_entry *entry, uint64_t now_ms)
+{
+	const struct nc_dns_answer *answer = nc_lookup_answer(entry->lookup);
+	bool served;
+
+	if (answer->outcome == NC_DNS_FAILED)
+		served = take_failure(resolver, entry, now_ms);
+	else
+		served = take_answer(resolver, entry, answer, now_ms);
+	end_lookup(resolver, entry);
 	answer_clients(resolver, entry, served, entry->failed ? 1 : seconds_left(entry, now_ms));
 }
 
@@ -321,17 +356,68 @@ void nc_resolver_ask(struct nc_resolver *resolver, struct nc_resolver_client *cl
 	ask_entry(resolver, entry, client, nc_resolver_now());
 }
 
+/* One call for many questions, and one for their answers. Returns how many came. */
+static int read_batch(struct nc_resolver *resolver, int fd)
+{
+	struct mmsghdr heads[NC_BATCH];
+	struct iovec parts[NC_BATCH];
+	struct sockaddr_storage from[NC_BATCH];
+	int count;
+
+	for (int i = 0; i < NC_BATCH; i++) {
+		parts[i] = (struct iovec){.iov_base = resolver->input[i], .iov_len = NC_DATAGRAM_MAX};
+		heads[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &parts[i], .msg_iovlen = 1};
+	}
+	count = recvmmsg(fd, heads, NC_BATCH, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < count; i++) {
+		struct nc_resolver_client client = {.fd = fd, .stream = -1, .length = heads[i].msg_hdr.msg_namelen};
+
+		if (heads[i].msg_hdr.msg_flags & MSG_TRUNC)
+			continue;
+		memcpy(&client.address, &from[i], client.length);
+		nc_resolver_ask(resolver, &client, resolver->input[i], heads[i].msg_len);
+	}
+	send_outbox(resolver);
+	return count;
+}
+
 static void read_datagrams(struct nc_resolver *resolver, int fd)
 {
-	for (int i = 0; i < BATCH; i++) {
-		struct nc_resolver_client client = {.fd = fd, .stream = -1, .length = sizeof(client.address)};
-		ssize_t got =
-			recvfrom(fd, resolver->input, sizeof(resolver->input), MSG_DONTWAIT, (struct sockaddr *)&client.address, &client.length);
-
-		if (got < 0)
+	for (int i = 0; i < ROUNDS; i++)
+		if (read_batch(resolver, fd) < NC_BATCH)
 			return;
-		nc_resolver_ask(resolver, &client, resolver->input, (size_t)got);
+}
+
+/* ---- other names --------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct nc_resolver_cache *cache, const struct nc_resolver_name *name)
+{
+	const struct nc_resolver_name *found = nc_resolver_cache_listed(cache, &name->name);
+
+	return found && found->id == name->id;
+}
+
+int nc_resolver_exchange(struct nc_resolver *resolver, const struct nc_resolver_name *names, size_t count)
+{
+	struct nc_resolver_cache fresh = {0};
+	struct nc_resolver_entry *next;
+
+	if (nc_resolver_cache_open(&fresh, names, count) < 0)
+		return -ENOMEM;
+	for (struct nc_resolver_entry *entry = resolver->asking; entry; entry = next) {
+		next = entry->next_asking;
+		if (is_listed(&fresh, entry->name))
+			continue;
+		entry->outcome = NC_DNS_NO_NAME;
+		entry->count = 0;
+		end_lookup(resolver, entry);
+		answer_clients(resolver, entry, true, 0);
 	}
+	nc_resolver_cache_move(&resolver->cache, &fresh);
+	nc_resolver_cache_close(&resolver->cache);
+	resolver->cache = fresh;
+	send_outbox(resolver);
+	return 0;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------------------------ */
@@ -344,6 +430,9 @@ static void arm_timer(struct nc_resolver *resolver)
 	for (const struct nc_resolver_entry *entry = resolver->asking; entry; entry = entry->next_asking)
 		if (nc_lookup_due(entry->lookup) < due)
 			due = nc_lookup_due(entry->lookup);
+	if (due == resolver->armed_ms)
+		return;
+	resolver->armed_ms = due;
 	if (due != UINT64_MAX) {
 		when.it_value.tv_sec = (time_t)(due / 1000);
 		when.it_value.tv_nsec = (long)(due % 1000) * 1000000 + 1; /* all zero would disarm it */
@@ -373,6 +462,7 @@ void nc_resolver_step(struct nc_resolver *resolver)
 		case NC_WATCH_TIMER:
 			if (read(resolver->timer_fd, &expirations, sizeof(expirations)) < 0)
 				break;
+			resolver->armed_ms = 0;
 			nc_resolver_streams_expire(resolver);
 			break;
 		case NC_WATCH_LOOKUP:
@@ -380,6 +470,7 @@ void nc_resolver_step(struct nc_resolver *resolver)
 		}
 	}
 	step_lookups(resolver, nc_resolver_now());
+	send_outbox(resolver);
 	arm_timer(resolver);
 }
 

@@ -65,8 +65,11 @@ struct nc_resolver_options {
 
 struct nc_resolver;
 
-/* `names` is borrowed until close. */
+/* `names` is borrowed until close or exchange. */
 int nc_resolver_open(const struct nc_resolver_options *options, struct nc_resolver **ret_resolver, struct nc_error *reterr);
+/* Other names, sorted and unique: what is known of those that stay, and who waits for it, stays too. Whoever waits for one that left is told that there is no
+ * such name. The names before may go afterwards. -ENOMEM: nothing has changed. */
+int nc_resolver_exchange(struct nc_resolver *resolver, const struct nc_resolver_name *names, size_t count);
 int nc_resolver_poll_fd(const struct nc_resolver *resolver); /* an epoll descriptor: readable when nc_resolver_step has work */
 void nc_resolver_step(struct nc_resolver *resolver);	     /* does what there is to do; never waits */
 void nc_resolver_close(struct nc_resolver *resolver);

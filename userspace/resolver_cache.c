@@ -49,6 +49,24 @@ const struct nc_resolver_name *nc_resolver_cache_listed(const struct nc_resolver
 	return bsearch(name, cache->names, cache->name_count, sizeof(cache->names[0]), compare);
 }
 
+void nc_resolver_cache_move(struct nc_resolver_cache *cache, struct nc_resolver_cache *fresh)
+{
+	for (size_t i = 0; i < cache->name_count; i++) {
+		const struct nc_resolver_name *name = nc_resolver_cache_listed(fresh, &cache->names[i].name);
+
+		if (!name || name->id != cache->names[i].id)
+			continue;
+		for (size_t j = 0; j < TYPES; j++) {
+			struct nc_resolver_entry **from = &cache->entries[i * TYPES + j];
+
+			if (*from)
+				(*from)->name = name;
+			fresh->entries[(size_t)(name - fresh->names) * TYPES + j] = *from;
+			*from = NULL;
+		}
+	}
+}
+
 struct nc_resolver_entry *nc_resolver_cache_entry(struct nc_resolver_cache *cache, const struct nc_resolver_name *name, enum nc_dns_type type)
 {
 	struct nc_resolver_entry **place = &cache->entries[(size_t)(name - cache->names) * TYPES];

@@ -44,6 +44,8 @@ struct nc_resolver_cache {
 	struct nc_resolver_entry **entries; /* three for each name: A, AAAA, CNAME */
 };
 
+/* Into `fresh`, which is open with other names, moves what is known of the names that stand in both; `cache` keeps the rest and is still to be closed. */
+void nc_resolver_cache_move(struct nc_resolver_cache *cache, struct nc_resolver_cache *fresh);
 int nc_resolver_cache_open(struct nc_resolver_cache *cache, const struct nc_resolver_name *names, size_t count);
 void nc_resolver_cache_close(struct nc_resolver_cache *cache);
 /* NULL: the name is not listed. */

@@ -8,6 +8,19 @@
 #define NC_STREAMS_MAX 64
 #define NC_STREAM_QUESTION_MAX 1024 /* bytes of one question over TCP: a name, a type, and options */
 
+#define NC_BATCH 32	     /* datagrams that are received, and answers that are sent, in one call */
+#define NC_DATAGRAM_MAX 2048 /* a longer one is no question of ours */
+
+/* Answers by datagram that wait to be sent together: always on one socket, and none when a step ends. */
+struct nc_resolver_outbox {
+	int fd;
+	unsigned int count;
+	struct mmsghdr heads[NC_BATCH];
+	struct iovec parts[NC_BATCH];
+	struct sockaddr_storage addresses[NC_BATCH];
+	uint8_t bytes[NC_BATCH][NC_DNS_UDP_OFFERED];
+};
+
 enum nc_resolver_watch { NC_WATCH_DATAGRAM = 1, NC_WATCH_LISTENER, NC_WATCH_STREAM, NC_WATCH_TIMER, NC_WATCH_LOOKUP };
 
 /* One TCP connection: a question is read, its answer written, then the next. fd -1: free. */
@@ -28,9 +41,11 @@ struct nc_resolver {
 	struct nc_resolver_entry *asking; /* lookups under way */
 	uint32_t clients;
 	int epoll_fd, timer_fd;
+	uint64_t armed_ms; /* what the timer is set to; 0: nothing that could be relied on */
 	struct nc_resolver_stream streams[NC_STREAMS_MAX];
 	struct nc_dns_answer scratch;
-	uint8_t input[4096]; /* one datagram: a longer one is no question of ours */
+	uint8_t input[NC_BATCH][NC_DATAGRAM_MAX];
+	struct nc_resolver_outbox outbox;
 	uint8_t message[NC_DNS_MESSAGE_MAX];
 };
 

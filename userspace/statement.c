@@ -169,8 +169,8 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
 
 /* ---- in a folder ------------------------------------------------------------------------------------------------------------------------ */
 
-int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
-		       const char *attester, struct nc_digest *ret_digest, struct nc_error *reterr)
+int nc_statement_write_beside(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
+			      const char *attester, struct nc_digest *ret_digest, struct nc_publication *ret_publication, struct nc_error *reterr)
 {
 	char signature_name[NC_FOLDER_NAME_MAX + sizeof(".sig")];
 	struct nc_signed made;
@@ -180,12 +180,27 @@ int nc_statement_write(int folder_fd, const char *name, const char *domain, cons
 	if (r < 0)
 		return r;
 	snprintf(signature_name, sizeof(signature_name), "%s.sig", name);
-	r = nc_folder_publish(folder_fd,
-			      (struct nc_folder_file[]){{signature_name, made.signature, made.signature_length}, {name, made.text, made.length}}, 2,
-			      reterr);
+	r = nc_folder_write_beside(folder_fd,
+				   (struct nc_folder_file[]){{signature_name, made.signature, made.signature_length}, {name, made.text, made.length}},
+				   2, ret_publication, reterr);
 	if (r == 0)
 		*ret_digest = made.digest;
 	nc_signed_free(&made);
+	return r;
+}
+
+int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
+		       const char *attester, struct nc_digest *ret_digest, struct nc_error *reterr)
+{
+	NC_FREE struct nc_sync *helper = malloc(sizeof(*helper));
+	struct nc_publication publication, *only = &publication;
+	struct nc_digest digest;
+	int r = helper ? nc_statement_write_beside(folder_fd, name, domain, document, key, attester, &digest, &publication, reterr)
+		       : nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a statement");
+
+	r = r < 0 ? r : nc_folder_give_names(folder_fd, &only, 1, -1, helper, reterr);
+	if (r == 0)
+		*ret_digest = digest;
 	return r;
 }
 

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include "digest.h"
+#include "folder.h"
 #include "key.h"
 
 #define NC_DOMAIN_LAUNCH "netcordon.launch.v1"
@@ -53,6 +54,9 @@ int nc_statement_check(const char *name, const char *domain, const char *text, s
  * The digest is over the canonical bytes. */
 int nc_statement_write(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
 		       const char *attester, struct nc_digest *ret_digest, struct nc_error *reterr);
+/* The same up to the names: nc_folder_give_names is what is left to do. */
+int nc_statement_write_beside(int folder_fd, const char *name, const char *domain, const json_t *document, const struct nc_secret_key *key,
+			      const char *attester, struct nc_digest *ret_digest, struct nc_publication *ret_publication, struct nc_error *reterr);
 /* Reads and verifies both. -ENOENT when NAME or its signature is missing. */
 int nc_statement_read(int folder_fd, const char *name, const char *domain, const struct nc_public_key *key, json_t **ret_document,
 		      struct nc_digest *ret_digest, struct nc_error *reterr);

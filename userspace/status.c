@@ -15,8 +15,6 @@
 #include "launch_state.h"
 #include "text.h"
 
-#define STATUS_VERSION 1
-
 /* Takes `line`. */
 static int tell(struct nc_launch *launch, json_t *line, struct nc_error *reterr)
 {
@@ -27,7 +25,7 @@ static int tell(struct nc_launch *launch, json_t *line, struct nc_error *reterr)
 
 	if (launch->options->status_fd < 0)
 		return 0;
-	if (!owned || json_object_set_new(owned, "version", json_integer(STATUS_VERSION)) < 0)
+	if (!owned || json_object_set_new(owned, "version", json_integer(NC_MESSAGE_VERSION)) < 0)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a status line");
 	r = nc_json_canonical(owned, &text, &length, reterr);
 	if (r < 0)

@@ -28,7 +28,7 @@ static int await_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
-	while (!launch->edge.ready && r == 0) {
+	while (!launch->events && !launch->edge.ready && r == 0) {
 		r = nc_launch_wait_readable(launch, launch->edge.fd, reterr);
 		if (r == 0)
 			r = nc_watch_edge(launch, reterr);
@@ -53,7 +53,12 @@ int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_update_listen(launch, reterr) ?: nc_launch_write_state(launch, reterr) ?: await_edge(launch, reterr) ?: nc_status_sealed(launch, reterr);
+	/* clang-format off */
+	return nc_launch_write_state(launch, reterr) ?:
+	       await_edge(launch, reterr) ?:
+	       nc_evidence_settle(launch->evidence, reterr) ?:
+	       nc_status_sealed(launch, reterr);
+	/* clang-format on */
 }
 
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */
@@ -67,7 +72,7 @@ static int hold(struct nc_launch *launch, struct nc_error *reterr)
 		return 0;
 	r = nc_launch_receive(launch, launch->options->hold_fd, &go, 1, &got, reterr);
 	if (r == 0 && got == 0)
-		return nc_error_set(reterr, NC_E_SYSTEM, -ECANCELED, "the hold descriptor was closed without a go");
+		return nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
 	return r;
 }
 
@@ -121,7 +126,7 @@ static int checkpoint_started(struct nc_launch *launch, struct nc_error *reterr)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a checkpoint");
 	if (!launch->passed)
 		json_object_del(extra, "passed_environment");
-	return nc_evidence_checkpoint(launch->evidence, "started", extra, reterr);
+	return nc_evidence_checkpoint_soon(launch->evidence, "started", extra, reterr);
 }
 
 int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
@@ -132,6 +137,7 @@ int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_launch_announce(launch, reterr) ?:
 	       hold(launch, reterr) ?:
 	       nc_launch_let_go(launch, reterr) ?:
+	       nc_update_listen(launch, reterr) ?:
 	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
 	       checkpoint_started(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* text.c - text that somebody else chose, made safe to show */
+/* text.c - text that somebody else chose, made safe to show; and what a mistyped word was likely meant to be */
 #include "text.h"
 
 #include <string.h>
@@ -29,4 +29,48 @@ size_t nc_text_safe(const char *bytes, size_t length, char *ret_text, size_t siz
 	if (size)
 		ret_text[used] = '\0';
 	return used;
+}
+
+static int distance(const char *left, const char *right)
+{
+	int row[NC_NEAREST_WORD + 1];
+	int lengths[2] = {(int)strlen(left), (int)strlen(right)};
+
+	if (lengths[0] > NC_NEAREST_WORD || lengths[1] > NC_NEAREST_WORD)
+		return NC_NEAREST_WORD;
+	for (int j = 0; j <= lengths[1]; j++)
+		row[j] = j;
+	for (int i = 1; i <= lengths[0]; i++) {
+		int diagonal = row[0];
+
+		row[0] = i;
+		for (int j = 1; j <= lengths[1]; j++) {
+			int best = diagonal + (left[i - 1] != right[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[lengths[1]];
+}
+
+const char *nc_nearest(const char *typed, const char *const *words)
+{
+	const char *near = NULL;
+	int least = 3;
+
+	for (; *words; words++) {
+		int steps = distance(typed, *words);
+
+		/* Half of a word's letters may be slips; beyond that it is another word. */
+		if (steps < least && steps * 2 <= (int)strlen(*words)) {
+			least = steps;
+			near = *words;
+		}
+	}
+	return near;
 }

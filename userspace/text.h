@@ -17,4 +17,8 @@
  * always NUL-terminated for size > 0. Returns the length written. */
 size_t nc_text_safe(const char *bytes, size_t length, char *ret_text, size_t size);
 
+/* The word of `words` (NULL-terminated) that `typed` is likely meant to be, or NULL. Words longer than NC_NEAREST_WORD bytes are like no other. */
+#define NC_NEAREST_WORD 32
+const char *nc_nearest(const char *typed, const char *const *words);
+
 #endif

@@ -3,7 +3,7 @@
  * uid.c - a user id that no process outside the instance has
  *
  * Whoever has the same user id may trace a process, write its memory and use its sockets, and none of that passes a hook. So the workload gets a user id
- * of its own, by arithmetic from the instance's index, or the profile's user if nothing else runs under it now. The last word is the kernel's, at the fork
+ * of its own, by arithmetic from the instance's generation, or the profile's user if nothing else runs under it now. The last word is the kernel's, at the fork
  * of the command (init.c); the walk here finds what that cannot see, a process whose effective or saved id is the same while its real id is another.
  */
 #include <ctype.h>
@@ -17,14 +17,14 @@
 #include "cleanup.h"
 #include "identity.h"
 
-uid_t nc_uid_of(uint32_t index, enum nc_uid_role role)
+uid_t nc_uid_of(uint64_t generation, enum nc_uid_role role)
 {
-	return NC_UID_BASE + index * NC_UID_ROLES + (uint32_t)role;
+	return NC_UID_BASE + (uint32_t)(generation % (NC_UID_COUNT / NC_UID_ROLES)) * NC_UID_ROLES + (uint32_t)role;
 }
 
-void nc_identity_own(uint32_t index, enum nc_uid_role role, struct nc_identity *ret_identity)
+void nc_identity_own(uint64_t generation, enum nc_uid_role role, struct nc_identity *ret_identity)
 {
-	uid_t uid = nc_uid_of(index, role);
+	uid_t uid = nc_uid_of(generation, role);
 
 	*ret_identity = (struct nc_identity){.uid = uid, .gid = uid, .own = true};
 }
@@ -125,13 +125,13 @@ static int refuse(struct nc_error *reterr, const char *pointer, const char *what
 	return r;
 }
 
-int nc_identity_workload(const struct nc_profile *profile, uint32_t index, struct nc_identity *ret_identity, struct nc_error *reterr)
+int nc_identity_workload(const struct nc_profile *profile, uint64_t generation, struct nc_identity *ret_identity, struct nc_error *reterr)
 {
 	const struct nc_profile_process *process = &profile->process;
 	struct nc_identity identity = {0};
 	int r;
 
-	nc_identity_own(index, NC_UID_WORKLOAD, &identity);
+	nc_identity_own(generation, NC_UID_WORKLOAD, &identity);
 	if (process->user[0]) {
 		identity.own = false;
 		if (!find_user(process->user, &identity))

@@ -27,7 +27,7 @@ static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "sigpending");
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
 		if (sigismember(&pending, ending[i]))
-			return nc_error_set(reterr, NC_E_SYSTEM, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
+			return nc_error_set(reterr, NC_E_LAUNCH_STOPPED, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
 	}
 	return 0;
 }
@@ -42,12 +42,12 @@ static int64_t until_when(const struct nc_launch *launch, int fd)
 	return launch->deadline_ns && launch->deadline_ns < until ? launch->deadline_ns : until;
 }
 
-/* One bounded poll: 1 when fd has something. A signal that is for the command stays pending until there is one, so poll would not wait for it again. */
+/* One bounded poll: 1 when fd has something. When the command is over, a signal means nothing any more. Before, one that is for the command stays pending until there is one, so poll would not wait for it again. */
 static int poll_once(struct nc_launch *launch, int fd, int64_t left_ns, struct nc_error *reterr)
 {
 	struct pollfd polls[2] = {{.fd = fd, .events = POLLIN}, {.fd = launch->signal_fd, .events = POLLIN}};
 	const struct timespec moment = {.tv_nsec = 2000000};
-	int r = poll(polls, 2, left_ns > 1000000000 ? 1000 : (int)(left_ns / 1000000) + 1);
+	int r = poll(polls, launch->over ? 1 : 2, left_ns > 1000000000 ? 1000 : (int)(left_ns / 1000000) + 1);
 
 	if (r < 0)
 		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
@@ -107,7 +107,6 @@ int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *la
 	if (setns(launch->netns_fd, CLONE_NEWNET) < 0)
 		return nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "enter the workload's network namespace");
 	r = act(launch, reterr);
-	if (setns(launch->own_netns_fd, CLONE_NEWNET) < 0)
-		abort(); /* in a network namespace of the workload's, with everything that we hold: there is no going on from here */
+	nc_netns_return(launch->own_netns_fd);
 	return r;
 }

@@ -20,6 +20,7 @@
 #define MS 1000000ll
 #define LOOK_MS 1000	    /* between two looks at the membership */
 #define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
+#define SETTLE_MS 20
 #define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 
 enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_FIXED };
@@ -32,6 +33,7 @@ void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS};
 	if (options->lifetime_ms > 0)
 		watch->term_at = now + options->lifetime_ms * MS;
+	watch->settle_at = now + SETTLE_MS * MS;
 	watch->checkpoint_at = now + (options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : options->checkpoint_ms) * MS;
 }
 
@@ -92,17 +94,42 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 
 static int record_events(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr)
 {
-	for (uint32_t i = 0; i < message->count; i++) {
-		NC_JSON json_t *record = nc_event_json(&message->events[i]);
-		int r;
+	int r = 0;
 
-		if (!record)
-			return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
-		r = nc_evidence_append(launch->evidence, record, reterr);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (uint32_t i = 0; i < message->count && r == 0; i++)
+		r = nc_launch_record_event(launch, &message->events[i], reterr);
+	return r;
+}
+
+/* Only the program that judges first bytes sends these. What it refused is ended when all that is there has been heard. */
+static int record_named(struct nc_launch *launch, const struct nc_named_event *named, struct nc_error *reterr)
+{
+	NC_JSON json_t *record = NULL;
+
+	launch->names_refused = true;
+	if (named->event.flags & NC_EVENT_REPEAT)
+		return 0;
+	record = nc_named_event_json(named);
+	if (!record)
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+	return nc_evidence_append(launch->evidence, record, reterr);
+}
+
+static bool not_refused(const void *context, const struct nc_label *label)
+{
+	(void)context;
+	return !(label->flags & NC_LABEL_WIRE_REFUSED);
+}
+
+/* A connection whose first bytes were refused can never send anything again: its owner is told at once. */
+static int end_refused(struct nc_launch *launch, struct nc_error *reterr)
+{
+	uint32_t ended;
+
+	if (!launch->names_refused)
+		return 0;
+	launch->names_refused = false;
+	return nc_claim_end_flows(launch->claim, launch->netns_fd, not_refused, NULL, &ended, reterr);
 }
 
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
@@ -110,6 +137,8 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 	static struct nc_edge_message message; /* 4 KiB that the stack need not hold */
 	int r;
 
+	if (launch->events)
+		return nc_launch_events_step(launch, reterr);
 	while ((r = nc_edge_receive(&launch->edge, &message)) == 1) {
 		switch (message.kind) {
 		case NC_EDGE_READY:
@@ -120,6 +149,11 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			break;
 		case NC_EDGE_EVENTS:
 			r = record_events(launch, &message, reterr);
+			if (r < 0)
+				return r;
+			break;
+		case NC_EDGE_NAMED:
+			r = record_named(launch, &message.named, reterr);
 			if (r < 0)
 				return r;
 			break;
@@ -140,7 +174,7 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
 	}
-	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : end_refused(launch, reterr);
 }
 
 static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
@@ -152,6 +186,7 @@ static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 		return nc_evidence_show(watch->launch->evidence, reterr);
 	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
+	nc_launch_events_close(watch->launch);
 	nc_edge_end(&watch->launch->edge);
 	end_at_once(watch, "edge_lost");
 	return 0;
@@ -220,8 +255,16 @@ static void step_look(struct nc_watch *watch, int64_t now)
 
 static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
 {
+	struct nc_evidence *evidence = watch->launch->evidence;
 	int interval = watch->launch->options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : watch->launch->options->checkpoint_ms;
 
+	/* The checkpoint of the start: of a command that ends at once the closing statement takes it along. */
+	if (evidence && now >= watch->settle_at && nc_evidence_unsettled(evidence)) {
+		int r = nc_evidence_settle(evidence, reterr);
+
+		if (r < 0)
+			return r;
+	}
 	if (interval == 0 || !watch->dirty || now < watch->checkpoint_at)
 		return 0;
 	watch->dirty = false;
@@ -235,6 +278,8 @@ static int next_timeout(const struct nc_watch *watch, int64_t now)
 {
 	int64_t next = watch->look_at;
 
+	if (watch->settle_at < next && watch->launch->evidence && nc_evidence_unsettled(watch->launch->evidence))
+		next = watch->settle_at;
 	if (watch->term_at && watch->term_at < next)
 		next = watch->term_at;
 	if (watch->kill_at && watch->kill_at < next)
@@ -251,8 +296,8 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 	polls[POLL_REPORT] = (struct pollfd){.fd = watch->command_gone ? -1 : launch->child.init_report, .events = POLLIN};
 	polls[POLL_INIT] = (struct pollfd){.fd = watch->init_gone ? -1 : launch->child.pidfd, .events = POLLIN};
 	polls[POLL_SIGNALS] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
-	polls[POLL_EDGE] = (struct pollfd){.fd = launch->edge.fd, .events = POLLIN};
-	polls[POLL_UPDATE] = (struct pollfd){.fd = watch->kill_at ? -1 : launch->update_fd, .events = POLLIN};
+	polls[POLL_EDGE] = (struct pollfd){.fd = nc_launch_events_fd(launch), .events = POLLIN};
+	polls[POLL_UPDATE] = (struct pollfd){.fd = launch->update_fd, .events = POLLIN};
 	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
 	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
 }
@@ -274,7 +319,7 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 	if (r == 0 && polls[POLL_FLOOR].revents)
 		r = nc_floor_step(launch->floor, reterr);
 	if (r == 0 && polls[POLL_UPDATE].revents)
-		r = nc_update_step(launch, reterr);
+		r = nc_update_step(launch, watch->kill_at != 0, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
 	step_clocks(watch, now);
 	step_look(watch, now);

@@ -22,7 +22,7 @@ setup() { MEMBERS=$plane profile tcp $PUB_A 443; }
 
 # resident COMMAND...: a live instance called apart, until `gone`
 resident() {
-	RUN_OPTIONS="--instance apart --status-fd 5" LIMIT=100 cordon "$@" 5>"$WORLD/status" >"$WORLD/resident.out" 2>&1 3>&- &
+	RUN_OPTIONS="--instance apart --status-fd 5 ${RUN_OPTIONS-}" LIMIT=100 cordon "$@" 5>"$WORLD/status" >"$WORLD/resident.out" 2>&1 3>&- &
 	RESIDENT=$!
 	eventually 200 "grep -q started $WORLD/status" || { cat "$WORLD/status" "$WORLD/resident.out" >&2; return 1; }
 }
@@ -96,7 +96,10 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 
 @test "nobody but root reads what supervisor, edge, init and the plane's command hold" {
 	credentials
-	resident /bin/sleep 90
+	# with a name in its policy an instance has an edge
+	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
+	MEMBERS=$plane profile tcp api.example 443
+	RUN_OPTIONS="--config $WORLD/netcordon.conf" resident /bin/sleep 90
 	plane_exec --plane-env-fd 6 -- /bin/sleep 40 6<"$WORLD/credentials" 3>&- &
 	eventually 100 "pgrep -f '^/bin/sleep 40' >/dev/null"
 	local uid pid file

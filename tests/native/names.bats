@@ -5,60 +5,15 @@
 
 bats_require_minimum_version 1.5.0
 load helpers
+load names
 
 setup_file() {
-	world_up
-	world_listen
+	names_up
 	witness net tcp $PUB_B 853 udp $PUB_B 853 tcp $PUB_B 53 udp $PUB_B 53
-	export SUP=nc-sup-$$
-	ip netns add "$SUP" && ip -n "$SUP" link set lo up
-	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
 	names_served 'address=/api.example/'$PUB_A 'address=/api.example/'$PUB6_A
 }
 
-teardown_file() {
-	world_down
-	ip netns del "nc-sup-$$" 2>/dev/null || true
-}
-
-in_sup() { nsenter --net=/run/netns/"$SUP" "$@"; }
-
-# names_served LINE...: dnsmasq with these lines of configuration, in place of the one before
-names_served() {
-	names_silent
-	printf '%s\n' port=53 listen-address=127.0.0.1 bind-interfaces no-resolv no-hosts user=root log-queries "log-facility=$WORLD/dns.log" \
-		"local=/example/" "local=/test/" "$@" >"$WORLD/dns.conf"
-	# not by in_sup: the number must be dnsmasq's own
-	nsenter --net=/run/netns/"$SUP" dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own" 3>&- >/dev/null 2>&1 &
-	echo $! >"$WORLD/dns.pid"
-	eventually 50 "in_sup ss -lun | grep -q 127.0.0.1:53"
-}
-
-names_silent() {
-	[ -f "$WORLD/dns.pid" ] || return 0
-	kill "$(cat "$WORLD/dns.pid")" 2>/dev/null || true
-	eventually 50 "! in_sup ss -lun | grep -q 127.0.0.1:53"
-	rm -f "$WORLD/dns.pid"
-}
-
-# named HOST PORT [MEMBERS]...: the profile lists these names; wire any, so that the test's own lines pass
-named() {
-	local list="" separator=""
-	while [ $# -gt 0 ]; do
-		list+="$separator{\"host\":\"$1\",\"port\":$2,\"wire\":\"any\"}" separator=,
-		shift 2
-	done
-	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}}" >"$WORLD/profile.json"
-}
-
-# The supervisor asks name servers from its own namespace, which is neither the workload's nor the host's.
-cordon() {
-	rm -rf "$WORLD/evidence"
-	timeout -k 5 60 nsenter --net=/run/netns/"$SUP" "$netcordon" run --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" --root "$ROOT" \
-		--netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- "$@"
-}
-
-name_event() { event ".kind==\"name\" and .reason==\"$1\" and .name==\"$2\""; }
+teardown_file() { names_down; }
 
 @test "a listed name is resolved and reached, over IPv4 and IPv6; its address at another port is not" {
 	named api.example 443

@@ -20,6 +20,7 @@
 static struct nc_host *host;
 static struct nc_claim *claim;
 static struct nc_error error;
+static uint32_t asked_authority = NC_AUTHORITY_WORKLOAD;
 
 static void begin(struct scratch *scratch)
 {
@@ -59,6 +60,7 @@ static int grant(uint32_t name, uint32_t number, struct nc_grant_port port, uint
 static uint32_t witness(uint32_t number, struct nc_grant_port port)
 {
 	struct nc_grant_key key = {.generation = nc_claim_generation(claim),
+				   .authority = asked_authority,
 				   .address = address_of(number),
 				   .port_be = port.port_be,
 				   .protocol = port.protocol,
@@ -199,6 +201,64 @@ static void other_ports_take_the_place_of_those_before(void **state)
 	end(*state);
 }
 
+/* The same address, port and protocol of both: two witnesses that know nothing of each other. */
+static void the_authorities_share_no_grant(void **state)
+{
+	struct nc_grant_port https = HTTPS;
+	union nc_address address = address_of(7);
+	const uint32_t plane = NC_NAME_ID_PLANE | 1;
+
+	begin(*state);
+	assert_ok(grant(1, 7, HTTPS, 100), &error);
+	asked_authority = NC_AUTHORITY_PLANE;
+	assert_int_equal(witness(7, HTTPS), 0);
+	assert_false(nc_claim_granted(claim, NC_AUTHORITY_PLANE, &address, &https));
+	assert_ok(grant(plane, 7, HTTPS, 900), &error);
+	assert_int_equal(witness(7, HTTPS), plane);
+	assert_int_equal(entries(), 4);
+	asked_authority = NC_AUTHORITY_WORKLOAD;
+	assert_int_equal(witness(7, HTTPS), 1); /* the plane's lives longer, and is nothing here */
+	assert_ok(nc_claim_revoke(claim, 1, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 0);
+	assert_false(nc_claim_granted(claim, NC_AUTHORITY_WORKLOAD, &address, &https));
+	assert_true(nc_claim_granted(claim, NC_AUTHORITY_PLANE, &address, &https));
+	asked_authority = NC_AUTHORITY_PLANE;
+	assert_int_equal(witness(7, HTTPS), plane);
+	asked_authority = NC_AUTHORITY_WORKLOAD;
+	end(*state);
+}
+
+/* Before the policies are exchanged whoever stays becomes the witness; what nobody else holds keeps the one that leaves, which the old policy still lists. */
+static void a_name_that_will_leave_hands_over_before(void **state)
+{
+	struct nc_grant_port both[] = {HTTPS, HTTP}, https = HTTPS;
+
+	begin(*state);
+	assert_ok(grant(1, 7, HTTPS, 900), &error);
+	assert_ok(grant(2, 7, HTTPS, 100), &error);
+	assert_ok(grant(1, 8, HTTPS, 900), &error);
+	assert_int_equal(witness(7, HTTPS), 1);
+	assert_ok(nc_claim_grant_leaving(claim, 1, NULL, 0, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 2);
+	assert_int_equal(witness(8, HTTPS), 1);
+	assert_true(holds(1, 7));
+	/* it did not come to an exchange */
+	assert_ok(nc_claim_grant_leaving(claim, 1, &https, 1, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 1);
+	/* all leave: the one that lives longest, as ever */
+	assert_ok(nc_claim_grant_leaving(claim, 2, NULL, 0, &error), &error);
+	assert_ok(nc_claim_grant_leaving(claim, 1, NULL, 0, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 1);
+	assert_ok(nc_claim_grant_leaving(claim, 2, both, 2, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 2);
+	assert_ok(nc_claim_revoke(claim, 1, &error), &error);
+	assert_ok(nc_claim_grant_ports(claim, 2, both, 2, &error), &error);
+	assert_int_equal(witness(7, HTTPS), 2);
+	assert_int_equal(witness(7, HTTP), 2);
+	assert_int_equal(witness(8, HTTPS), 0);
+	end(*state);
+}
+
 static void another_instance_has_grants_of_its_own(void **state)
 {
 	struct nc_claim *first, *second;
@@ -225,6 +285,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_has_expired_leaves_on_the_way, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(a_full_map_refuses_aloud_and_takes_back, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(other_ports_take_the_place_of_those_before, scratch_make, scratch_end),
+		cmocka_unit_test_setup_teardown(the_authorities_share_no_grant, scratch_make, scratch_end),
+		cmocka_unit_test_setup_teardown(a_name_that_will_leave_hands_over_before, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(another_instance_has_grants_of_its_own, scratch_make, scratch_end),
 	};
 

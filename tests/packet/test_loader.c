@@ -337,7 +337,7 @@ static int parallel_child(struct scratch *scratch, const char *name, struct seat
 
 	r = r < 0 ? r : nc_claim_new(host, name, &claim, &error);
 	if (r >= 0)
-		*seat = (struct seat){nc_claim_generation(claim), nc_claim_index(claim), claim->record.ring};
+		*seat = (struct seat){nc_claim_generation(claim), claim->record.index, claim->record.ring};
 	r = r < 0 ? r : nc_claim_make_cgroups(claim, &error);
 	r = r < 0 ? r : nc_claim_seal(claim, NC_AUTHORITY_WORKLOAD, &(struct nc_seal){.image = &image}, &error);
 	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 0)

@@ -36,6 +36,8 @@ def kernel_objects():
 class World:
     def __init__(self, build):
         self.build, self.netcordon = build, f"{build}/netcordon"
+        # what is preloaded reaches no static program: the same one, linked against the C library that this machine has
+        self.preloadable = f"{build}/netcordon-dynamic" if os.path.exists(f"{build}/netcordon-dynamic") else self.netcordon
         self.folder = tempfile.mkdtemp(prefix="nctest-soak-")
         name = os.path.basename(self.folder)
         self.near, self.far = f"nc-soak-near-{os.getpid()}", f"nc-soak-far-{os.getpid()}"
@@ -144,7 +146,7 @@ class World:
     def start(self, profile, folder, words, instance=None, environment=None):
         """`run` in the near namespace, where the name server is too."""
         options = ["--instance", instance] if instance else []
-        return subprocess.Popen(["nsenter", f"--net=/run/netns/{self.near}", self.netcordon, "run", "--config", f"{self.folder}/netcordon.conf", "--root", self.root,
+        return subprocess.Popen(["nsenter", f"--net=/run/netns/{self.near}", self.preloadable if environment else self.netcordon, "run", "--config", f"{self.folder}/netcordon.conf", "--root", self.root,
                                  "--profile", f"{self.folder}/{profile}.json", "--evidence", folder, "--key", f"{self.folder}/key.pem", *options, "--", *words],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
 

@@ -159,6 +159,8 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	openssl pkey -in "$BATS_TEST_TMPDIR/key.pem" -pubout | cmp - "$BATS_TEST_TMPDIR/pub.pem"
 	[ "$("$nc" key public --json "$BATS_TEST_TMPDIR/key.pem" | jq -r .key_id)" = "$(cat "$BATS_TEST_TMPDIR/id")" ]
 	[ "$(openssl pkey -pubin -in "$BATS_TEST_TMPDIR/pub.pem" -outform DER | tail -c 32 | sha256sum | cut -d' ' -f1)" = "$(cat "$BATS_TEST_TMPDIR/id")" ]
+	refused 3 system "$nc" key generate "$BATS_TEST_TMPDIR/no/folder/key.pem"
+	says "mkdir -p -m 700 $BATS_TEST_TMPDIR/no/folder"
 	refused 3 key_invalid "$nc" key public /does/not/exist.pem
 	chmod 644 "$BATS_TEST_TMPDIR/key.pem"
 	refused 3 key_invalid "$nc" key public "$BATS_TEST_TMPDIR/key.pem"
@@ -243,6 +245,26 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	says "did you mean 'address_not_public'?"
 }
 
+@test "profile: a slip is one line that names the place and what was likely meant" {
+	slip() { # TEXT WORDS
+		printf '%s' "$1" >"$BATS_TEST_TMPDIR/slip.json"
+		refused 2 profile_invalid "$nc" explain "${conf[@]}" --profile "$BATS_TEST_TMPDIR/slip.json" 1.1.1.1:443
+		says "$2"
+	}
+	slip '{"version": 1, "netwrok": {"mode": "none"}}' '/netwrok: unknown key "netwrok" (did you mean "network"?)'
+	slip '{"version": 1, "network": {"mode": "alowlist"}}' '/network/mode: "alowlist" is not a known word (did you mean "allowlist"?)'
+	slip '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "1.1.1.1", "port": "443"}]}}' '/network/destinations/0/port: must be an integer, not a string'
+	slip '{"version": 1, "network": {"mode": "none"}, "surprise": 1}' 'known here: version, network'
+	slip $'{"version": 1,\n "network": {"mode": "none"},\n}' 'line 3, column 1'
+	says 'JSON has no comma behind the last one: take it away'
+	slip '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "1.1.1.1", "port": 443}, ]}}' 'JSON has no comma behind the last one'
+	slip '{"version": 1, "network": {"mode": "none"}, "version": 1}' 'a member stands once'
+	slip '{"version": 1 "network": {"mode": "none"}}' 'a comma is missing'
+	slip "{'version': 1}" 'double quotation marks'
+	slip $'{"version": 1, // one\n "network": {"mode": "none"}}' 'JSON has no comments'
+	slip '{"version": 1, "network": {"mode": "none"}' 'ends too early'
+}
+
 @test "run: what is wrong on the command line never starts the command" {
 	refused 125 usage "$nc" run "${conf[@]}" -- touch "$BATS_TEST_TMPDIR/ran"
 	says '--profile is missing'
@@ -265,10 +287,10 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	printf '{"version": 1, "network": {"mode": "allowlist", "destination": []}}' >"$BATS_TEST_TMPDIR/bad.json"
 	refused 125 profile_invalid "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/bad.json" -- touch "$BATS_TEST_TMPDIR/ran"
 	says '/network/destination'
-	printf '{"version": 1, "network": {"mode": "none"}, "plane": {"destinations": [{"host": "api.example.com", "port": 443}]}}' >"$BATS_TEST_TMPDIR/named.json"
+	printf '{"version": 1, "network": {"mode": "none"}, "plane": {"destinations": [{"host": "api.example.com", "port": 443, "non_public": true}]}}' >"$BATS_TEST_TMPDIR/named.json"
 	"$nc" key generate "$BATS_TEST_TMPDIR/key.pem"
-	refused 125 names_unsupported "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/named.json" -- touch "$BATS_TEST_TMPDIR/ran"
-	says '/plane/destinations/0/host'
+	refused 125 profile_invalid "$nc" run "${conf[@]}" --profile "$BATS_TEST_TMPDIR/named.json" -- touch "$BATS_TEST_TMPDIR/ran"
+	says '/plane/destinations/0/non_public'
 	refused 125 cgroup_invalid "$nc" run "${conf[@]}" --profile web -- touch "$BATS_TEST_TMPDIR/ran"
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 	[ ! -e "$BATS_TEST_TMPDIR/evidence" ]

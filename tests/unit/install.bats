@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # install.bats - install puts everything where it belongs and what it put works; uninstall leaves nothing of it
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	root=$BATS_TEST_TMPDIR/root
 	# what a machine has before anything is installed
-	mkdir -p "$root"/opt/{sbin,share/man/man8,share/bash-completion/completions,share/doc}
+	mkdir -p "$root"/opt/{sbin,include,lib/pkgconfig,share/man/man8,share/bash-completion/completions,share/doc}
 }
 
 make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
@@ -42,6 +44,27 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 @test "the installed examples are valid" {
 	make_quietly install
 	build/netcordon explain --config "$root/opt/share/netcordon/examples/netcordon.conf" --profile "$root/opt/share/netcordon/examples/allowlist.json" 1.1.1.1:443
+}
+
+@test "the library is found by pkg-config, its example builds against what is installed, and only its own names are visible" {
+	make_quietly install
+	export PKG_CONFIG_PATH=$root/opt/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+	[ -z "$(nm -g --defined-only "$root/opt/lib/libnetcordon.a" | awk 'NF == 3 && $3 !~ /^nc_library_/ {print $3}')" ]
+	run ! grep -E 'include *[<"](bpf|netlink|linux)' "$root/opt/include/netcordon.h"
+	[ "$(pkg-config --modversion netcordon)" = "$(build/netcordon version | awk '{print $2; exit}' | tr -d ,)" ]
+	# the sysroot is for what was installed here; the libraries that it needs are the machine's
+	gcc -Wall -Wextra -Werror "$root/opt/share/netcordon/examples/verify.c" -I"$root/opt/include" "$root/opt/lib/libnetcordon.a" -ljansson -lsodium -o "$BATS_TEST_TMPDIR/verify"
+	pkg-config --cflags --libs netcordon | grep -q -- "-lnetcordon.* -ljansson.*-lsodium\|-lnetcordon.*-lsodium.*-ljansson"
+	run "$BATS_TEST_TMPDIR/verify" tests/vectors/evidence tests/vectors/attester.pub
+	[ "$status" -eq 0 ]
+	[ "$(jq -r '.clauses | length' <<<"$output")" -eq 16 ]
+	jq -e --argjson other "$(build/netcordon evidence verify tests/vectors/evidence --public-key tests/vectors/attester.pub --json)" '. == $other' <<<"$output"
+	run "$BATS_TEST_TMPDIR/verify" tests/vectors/evidence tests/vectors/attester.pub '{"nonce": "of another run"}'
+	[ "$status" -eq 1 ]
+	[[ $output == *"evidence_invalid: "*nonce* ]]
+	run "$BATS_TEST_TMPDIR/verify" tests/vectors/evidence /does/not/exist
+	[ "$status" -eq 3 ]
+	[[ $output == *"key_invalid: "* ]]
 }
 
 @test "the manual has no error in its markup" {

@@ -333,7 +333,9 @@ static void expectations(void **state)
 		{"{\"limits\":{\"pids\":\"512\"}}", false},
 		{"{\"limits\":{\"pids\":512,\"memory\":1}}", false},
 		{"{\"image\":\"sha256:0\"}", false},
-		{"{\"instance\":\"expected\"}", false}, /* what is outside the binding is not the Runner's */
+		{"{\"instance\":\"expected\"}", true}, /* measured: the Runner need not have said it at launch */
+		{"{\"instance\":\"another\"}", false},
+		{"{\"boot_id\":\"1b4e28ba-2fa1-11d2-883f-0016d3cca427\"}", false}, /* no clause, and not in the binding: not the Runner's */
 		{"{\"nonce\":\"N-1\"}", false},
 		{"{\"nonce\\n\":\"n-1\"}", false},
 	};

@@ -337,6 +337,13 @@ static void checkpoints_replaced(void **state)
 	unlink(in_folder("points2/checkpoint.json.sig"));
 	answers("points2", NC_EVIDENCE_INCOMPLETE, "checkpoints is missing");
 
+	copy_folder("points", "points2"); /* another text in the checkpoint's place, the true one where a dying writer would have left it */
+	assert_int_equal(rename(in_folder("points2/checkpoint.json"), in_folder("points2/.checkpoint.json.tmp")), 0);
+	put_file(in_folder("points2/checkpoint.json"), "{\"number\":9}", 12, 0600);
+	answers("points2", NC_EVIDENCE_INVALID, "checkpoint.json");
+	unlink(in_folder("points2/checkpoint.json"));
+	answers("points2", NC_EVIDENCE_INCOMPLETE, "checkpoints is missing");
+
 	copy_folder("living", "living2");
 	answers("living2", NC_EVIDENCE_OPEN, "vouches for 6 of 6");
 	take_part("older", "living2", "checkpoint.json"); /* new signature, old statement, the new one not yet named */

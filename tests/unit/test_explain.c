@@ -112,10 +112,10 @@ static void test_answers(void **state)
 		{PLANE, "93.184.216.1:80", NC_DENY, NC_REASON_HOST_FLOOR, 0, "/plane/destinations/3", "", "", ""},
 		{PLANE, "127.0.0.1:8080", NC_DENY, NC_REASON_ADDRESS_NOT_PUBLIC, 18, "", "", "", ""},
 		/* names */
-		{WORKLOAD, "api.example:443", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/0", "", "address", "grant"},
-		{WORKLOAD, "Api.Example.:443", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/0", "", "address", "grant"},
+		{WORKLOAD, "api.example:443", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/0", "", "wire", "grant"},
+		{WORKLOAD, "Api.Example.:443", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/0", "", "wire", "grant"},
 		{WORKLOAD, "plain.example:9000", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/6", "", "address", "grant"},
-		{WORKLOAD, "quic.example:443/udp", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/2", "", "address", "grant"},
+		{WORKLOAD, "quic.example:443/udp", NC_DENY, NC_REASON_WIRE_QUIC, 0, "/network/destinations/2", "", "wire", ""},
 		{WORKLOAD, "open.example:443/udp", NC_ALLOW, NC_REASON_GRANT_LIVE, 0, "/network/destinations/5", "", "address", "grant"},
 		{WORKLOAD, "api.example:80", NC_DENY, NC_REASON_DESTINATION_NOT_LISTED, 0, "", "/network/destinations/0", "", ""},
 		{WORKLOAD, "api.example:443/udp", NC_DENY, NC_REASON_DESTINATION_NOT_LISTED, 0, "", "/network/destinations/0", "", ""},
@@ -270,7 +270,7 @@ static void test_json(void **state)
 	json_decref(object);
 	e = ask(profile, WORKLOAD, "api.example:443");
 	object = nc_explain_json(&e);
-	assert_string_equal(json_string_value(json_object_get(object, "name_binding")), "address");
+	assert_string_equal(json_string_value(json_object_get(object, "name_binding")), "wire");
 	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "matched"), "pointer")), "/network/destinations/0");
 	assert_null(json_object_get(object, "address_class"));
 	assert_null(json_object_get(object, "nearest"));

@@ -26,7 +26,7 @@ static struct made make(const char *destinations, const struct nc_names *before)
 	int length = snprintf(text, sizeof(text), "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[%s]}}", destinations);
 
 	assert_int_equal(nc_profile_parse(text, (size_t)length, &made.profile, &error), 0);
-	assert_int_equal(nc_policy_compile_named(made.profile, NC_AUTHORITY_WORKLOAD, &made.image, &list, &error), 0);
+	assert_int_equal(nc_policy_compile(made.profile, NC_AUTHORITY_WORKLOAD, &made.image, &list, &error), 0);
 	assert_int_equal(nc_names_make(&list, before, &made.image, &made.names, &error), 0);
 	free(list.texts);
 	for (size_t i = 1; i < made.image.count; i++)

@@ -27,9 +27,12 @@ static struct nc_image compile(const char *text, enum nc_authority authority)
 	struct nc_profile *profile = parse(text);
 	struct nc_error error = {0};
 	struct nc_image image = {0};
+	struct nc_policy_names names = {0};
 
-	if (nc_policy_compile(profile, authority, &image, &error))
+	if (nc_policy_compile(profile, authority, &image, &names, &error))
 		fail_msg("not compiled: %s", error.detail);
+	assert_int_equal(names.count, 0);
+	free(names.texts);
 	nc_profile_free(profile);
 	return image;
 }
@@ -163,24 +166,29 @@ static void test_digest(void **state)
 	nc_image_free(&image);
 }
 
-/* Until names are resolved here a name is refused, in the authority that is compiled, and with its place. */
-static void test_names_refused(void **state)
+/* Each authority has its own names, numbered for itself. */
+static void test_names_of_each_authority(void **state)
 {
 	struct nc_profile *profile =
 		parse("{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1},"
-		      "{\"host\":\"API.example\",\"port\":443}]},\"plane\":{\"destinations\":[{\"host\":\"8.8.8.8\",\"port\":1}]}}");
+		      "{\"host\":\"API.example\",\"port\":443}]},\"plane\":{\"destinations\":[{\"host\":\"control.example\",\"port\":443},"
+		      "{\"host\":\"api.example\",\"port\":80}]}}");
 	struct nc_error error = {0};
-	struct nc_image image = {.count = 77};
+	struct nc_image image = {0};
+	struct nc_policy_names names = {0};
 
 	(void)state;
-	assert_int_equal(nc_policy_compile(profile, NC_AUTHORITY_WORKLOAD, &image, &error), -EOPNOTSUPP);
-	assert_int_equal(error.code, NC_E_NAMES_UNSUPPORTED);
-	assert_string_equal(error.pointer, "/network/destinations/1/host");
-	assert_non_null(strstr(error.detail, "api.example"));
-	assert_true(error.hint[0]);
-	assert_int_equal(image.count, 77);
-	assert_int_equal(nc_policy_compile(profile, NC_AUTHORITY_PLANE, &image, &error), 0);
-	assert_int_equal(image.count, 1);
+	assert_int_equal(nc_policy_compile(profile, NC_AUTHORITY_WORKLOAD, &image, &names, &error), 0);
+	assert_int_equal(names.count, 1);
+	assert_string_equal(names.texts[0], "api.example");
+	free(names.texts);
+	nc_image_free(&image);
+	assert_int_equal(nc_policy_compile(profile, NC_AUTHORITY_PLANE, &image, &names, &error), 0);
+	assert_int_equal(names.count, 2);
+	assert_string_equal(names.texts[1], "control.example");
+	assert_int_equal(image.count, 2);
+	assert_int_equal(image.mode, NC_MODE_ALLOWLIST);
+	free(names.texts);
 	nc_image_free(&image);
 	nc_profile_free(profile);
 }
@@ -197,7 +205,7 @@ static void test_named(void **state)
 	size_t a = 0, b = 0;
 
 	(void)state;
-	assert_int_equal(nc_policy_compile_named(profile, NC_AUTHORITY_WORKLOAD, &image, &names, &error), 0);
+	assert_int_equal(nc_policy_compile(profile, NC_AUTHORITY_WORKLOAD, &image, &names, &error), 0);
 	assert_int_equal(names.count, 2);
 	assert_string_equal(names.texts[0], "a.example");
 	assert_string_equal(names.texts[1], "b.example");
@@ -228,8 +236,12 @@ static void test_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modes),  cmocka_unit_test(test_entries),	     cmocka_unit_test(test_order_leaves_no_trace),
-		cmocka_unit_test(test_digest), cmocka_unit_test(test_names_refused), cmocka_unit_test(test_named),
+		cmocka_unit_test(test_modes),
+		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_order_leaves_no_trace),
+		cmocka_unit_test(test_digest),
+		cmocka_unit_test(test_names_of_each_authority),
+		cmocka_unit_test(test_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

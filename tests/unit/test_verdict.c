@@ -30,7 +30,7 @@ static void test_destination_worlds(void **state)
 		world_build(&w, &slot, &flow);
 		nc_decide_destination(&slot, &flow, &verdict);
 		if (verdict.reason == reason && verdict.decision == decision_of(reason) && verdict.address_class == class &&
-		    verdict.name_id == (reason == NC_REASON_GRANT_LIVE ? NAME_ID : 0))
+		    verdict.name_id == (reason == NC_REASON_GRANT_LIVE || reason == NC_REASON_WIRE_QUIC ? NAME_ID : 0))
 			continue;
 		world_print(&w, text);
 		fail_msg("world %zu: %s\n  reason %u, expected %u; decision %u; class %u, expected %u; name %u", n, text, verdict.reason, reason,
@@ -142,6 +142,80 @@ static void test_one_bit(void **state)
 	assert_int_equal(verdict.reason, NC_REASON_DESTINATION_NOT_LISTED);
 }
 
+static __u32 speaker; /* whose name spoke for the flow that was last asked about */
+
+static int still_listed(const struct nc_slot *slot, struct nc_flow *flow, __u32 name_id, __u32 *flags)
+{
+	speaker = name_id;
+	return nc_still_listed(slot, flow, &speaker, flags);
+}
+
+/* Names share addresses: when the one that spoke for a flow leaves, another that holds the address by a live grant, or a literal, goes on to. */
+static void test_another_name_speaks(void **state)
+{
+	struct nc_slot slot = {.generation = GENERATION, .revision = REVISION, .mode = NC_MODE_ALLOWLIST, .authority = NC_AUTHORITY_PLANE};
+	struct nc_flow flow = {.destination = address_of("8.8.8.8"), .port_be = htons(443), .protocol = IPPROTO_TCP, .home_netns = 1};
+	union nc_address name = {.words_be = {[3] = NAME_ID}};
+	__u32 flags = 0;
+
+	(void)state;
+	world_has_settings = 1;
+	policy_count = 0;
+	grant_present = 1;
+	memset(&grant_key, 0, sizeof(grant_key));
+	grant_key.generation = GENERATION;
+	grant_key.address = flow.destination;
+	grant_key.authority = NC_AUTHORITY_PLANE;
+	grant_key.port_be = htons(443);
+	grant_key.protocol = IPPROTO_TCP;
+	grant_key.kind = NC_GRANT_WITNESS;
+	grant_value = (struct nc_grant_value){.expires_ns = NOW + 1, .name_id = NAME_ID};
+	add_row(NC_AUTHORITY_PLANE, &name, 443, IPPROTO_TCP, NC_POLICY_NAME, REVISION, NC_POLICY_WIRE_HTTP);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID + 1, &flags), 1);
+	assert_int_equal(speaker, NAME_ID);
+	assert_int_equal(flags, NC_POLICY_WIRE_HTTP);
+	grant_value.expires_ns = NOW;
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID + 1, &flags), 0);
+	grant_value.expires_ns = NOW + 1;
+	grant_key.authority = NC_AUTHORITY_WORKLOAD; /* the other authority's grant is nobody's here */
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID + 1, &flags), 0);
+	add_row(NC_AUTHORITY_PLANE, &flow.destination, 443, IPPROTO_TCP, NC_POLICY_LITERAL, REVISION, 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID + 1, &flags), 1);
+	assert_int_equal(speaker, 0);
+}
+
+/* The resolver of the other authority is on the floor of loopback, open or not; nothing else of that port is. */
+static void test_the_other_resolver(void **state)
+{
+	struct nc_slot slot = {.generation = GENERATION,
+			       .revision = REVISION,
+			       .mode = NC_MODE_ALLOWLIST,
+			       .authority = NC_AUTHORITY_WORKLOAD,
+			       .flags = NC_SLOT_LOOPBACK_OPEN,
+			       .other_port_be = htons(4000)};
+	static const char *const loopback[] = {"127.0.0.1", "127.9.9.9", "::1"};
+	struct nc_flow flow = {.port_be = htons(4000), .protocol = IPPROTO_UDP, .home_netns = 1};
+	struct nc_verdict verdict = {0};
+
+	(void)state;
+	world_has_settings = 1;
+	policy_count = grant_present = 0;
+	for (size_t i = 0; i < 3; i++) {
+		flow.destination = address_of(loopback[i]);
+		flow.port_be = htons(4000);
+		nc_decide_destination(&slot, &flow, &verdict);
+		assert_int_equal(verdict.reason, NC_REASON_HOST_FLOOR);
+		flow.port_be = htons(4001);
+		nc_decide_destination(&slot, &flow, &verdict);
+		assert_int_equal(verdict.reason, NC_REASON_LOOPBACK_OPEN);
+	}
+	flow.destination = address_of("8.8.8.8");
+	flow.port_be = htons(4000);
+	add_row(NC_AUTHORITY_WORKLOAD, &flow.destination, 4000, IPPROTO_UDP, NC_POLICY_LITERAL, REVISION, 0);
+	nc_decide_destination(&slot, &flow, &verdict);
+	assert_int_equal(verdict.reason, NC_REASON_LITERAL_LISTED);
+}
+
 /* Expiry ends connects and not flows; a listed name that is taken away, or a floor that came, ends flows. */
 static void test_still_listed(void **state)
 {
@@ -155,30 +229,30 @@ static void test_still_listed(void **state)
 	grant_present = 0; /* none any more */
 	policy_count = 0;
 	add_row(NC_AUTHORITY_WORKLOAD, &name, 443, IPPROTO_TCP, NC_POLICY_NAME, REVISION, NC_POLICY_WIRE_TLS);
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 1);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 1);
 	assert_int_equal(flags, NC_POLICY_WIRE_TLS);
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID + 1, &flags), 0);
-	assert_int_equal(nc_still_listed(&slot, &flow, 0, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID + 1, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, 0, &flags), 0);
 	flow.port_be = htons(444);
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 0);
 	flow.port_be = htons(443);
 	flow.destination = address_of("168.63.129.16");
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 0);
 	flow.destination = address_of("64:ff9b::a83f:8110");
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 0);
 	flow.destination = address_of("8.8.8.8");
 	slot.mode = NC_MODE_NONE;
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 0);
 	slot.mode = NC_MODE_UNRESTRICTED;
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 1);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 1);
 	slot.mode = NC_MODE_ALLOWLIST;
 	slot.revision++;
-	assert_int_equal(nc_still_listed(&slot, &flow, NAME_ID, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, NAME_ID, &flags), 0);
 	policy_count = 0;
 	add_row(NC_AUTHORITY_WORKLOAD, &flow.destination, 443, IPPROTO_TCP, NC_POLICY_LITERAL, slot.revision, 0);
-	assert_int_equal(nc_still_listed(&slot, &flow, 0, &flags), 1);
+	assert_int_equal(still_listed(&slot, &flow, 0, &flags), 1);
 	world_has_settings = 0;
-	assert_int_equal(nc_still_listed(&slot, &flow, 0, &flags), 0);
+	assert_int_equal(still_listed(&slot, &flow, 0, &flags), 0);
 }
 
 /* C24 and the design's deviation: unrestricted means public, with non_public also the rest, and never the floor nor the host itself. */
@@ -277,9 +351,17 @@ static void test_every_pair_was_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_destination_worlds), cmocka_unit_test(test_socket_worlds),    cmocka_unit_test(test_cleared_records),
-		cmocka_unit_test(test_unknown_modes),	   cmocka_unit_test(test_one_bit),	    cmocka_unit_test(test_still_listed),
-		cmocka_unit_test(test_unrestricted),	   cmocka_unit_test(test_configured_nat64), cmocka_unit_test(test_every_pair_was_seen),
+		cmocka_unit_test(test_destination_worlds),
+		cmocka_unit_test(test_socket_worlds),
+		cmocka_unit_test(test_cleared_records),
+		cmocka_unit_test(test_unknown_modes),
+		cmocka_unit_test(test_one_bit),
+		cmocka_unit_test(test_still_listed),
+		cmocka_unit_test(test_another_name_speaks),
+		cmocka_unit_test(test_the_other_resolver),
+		cmocka_unit_test(test_unrestricted),
+		cmocka_unit_test(test_configured_nat64),
+		cmocka_unit_test(test_every_pair_was_seen),
 	};
 
 	return cmocka_run_group_tests(tests, world_setup, NULL);

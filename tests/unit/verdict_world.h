@@ -236,6 +236,7 @@ static void world_build(const struct world *w, struct nc_slot *slot, struct nc_f
 	memset(&grant_key, 0, sizeof(grant_key));
 	grant_key.generation = GENERATION;
 	grant_key.address = *address;
+	grant_key.authority = w->authority;
 	grant_key.port_be = htons(w->port);
 	grant_key.protocol = w->granted == GRANT_OTHER_PROTOCOL ? other_protocol : w->protocol;
 	grant_key.kind = NC_GRANT_WITNESS;
@@ -252,11 +253,10 @@ static void world_build(const struct world *w, struct nc_slot *slot, struct nc_f
 
 /* Reasons in the design's order. The rank is the place. */
 static const __u8 order[] = {
-	NC_REASON_PROTOCOL_REFUSED,   NC_REASON_SOCKET_UNLABELLED,  NC_REASON_GENERATION_STALE,
-	NC_REASON_AUTHORITY_MISMATCH, NC_REASON_MODE_NONE,	    NC_REASON_PORT_ZERO,
-	NC_REASON_RESOLVER,	      NC_REASON_INTERNAL_ERROR,	    NC_REASON_HOST_FLOOR,
-	NC_REASON_LOOPBACK_OPEN,      NC_REASON_ADDRESS_NOT_PUBLIC, NC_REASON_MODE_UNRESTRICTED,
-	NC_REASON_LITERAL_LISTED,     NC_REASON_GRANT_LIVE,	    NC_REASON_DESTINATION_NOT_LISTED,
+	NC_REASON_PROTOCOL_REFUSED, NC_REASON_SOCKET_UNLABELLED, NC_REASON_GENERATION_STALE,   NC_REASON_AUTHORITY_MISMATCH,
+	NC_REASON_MODE_NONE,	    NC_REASON_PORT_ZERO,	 NC_REASON_RESOLVER,	       NC_REASON_INTERNAL_ERROR,
+	NC_REASON_HOST_FLOOR,	    NC_REASON_LOOPBACK_OPEN,	 NC_REASON_ADDRESS_NOT_PUBLIC, NC_REASON_MODE_UNRESTRICTED,
+	NC_REASON_LITERAL_LISTED,   NC_REASON_WIRE_QUIC,	 NC_REASON_GRANT_LIVE,	       NC_REASON_DESTINATION_NOT_LISTED,
 };
 
 static unsigned long long pairs_seen[COUNT(order)]; /* bit b of a: a decided although b held too */
@@ -286,6 +286,7 @@ static unsigned int reasons_of(const struct world *w)
 	HOLDS(NC_REASON_ADDRESS_NOT_PUBLIC, !d->public && !(plane_exception && w->mode != NC_MODE_UNRESTRICTED) && !everything)
 	HOLDS(NC_REASON_MODE_UNRESTRICTED, w->mode == NC_MODE_UNRESTRICTED)
 	HOLDS(NC_REASON_LITERAL_LISTED, listed && w->mode != NC_MODE_UNRESTRICTED)
+	HOLDS(NC_REASON_WIRE_QUIC, w->granted == GRANT && w->protocol == IPPROTO_UDP) /* the name's entry asks for TLS */
 	HOLDS(NC_REASON_GRANT_LIVE, w->granted == GRANT)
 	HOLDS(NC_REASON_DESTINATION_NOT_LISTED, 1)
 #undef HOLDS

@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+# flood.bats - a million refused connects in seconds: no verdict wavers, every one is counted, what is new is told
+
+load helpers
+
+setup_file() {
+	world_up
+	profile tcp $PUB_A 443
+	witness net tcp $PUB_A 443 tcp $PUB_B 1024
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
+}
+teardown_file() { world_down; }
+
+# A million, of which FLOOD may take another number, at a thousand destinations.
+each=$((${FLOOD:-1000000} / 4))
+ports=1000
+
+sum() { jq -s "$1" "$WORLD/evidence/events.jsonl"; }
+
+@test "a million refused connects: all refused, exactly counted, the first of each destination told, losses signed" {
+	local answer losses expected=0
+	# the paths are real: without the cordon both are reached
+	mark
+	in_wl "$tools/attempt" tcp $PUB_B 1024
+	reached $PUB_B 1024
+	mark
+	LIMIT=300 cordon "$tools/flood" 4 $each $PUB_B 1024 $ports $PUB_A 443 >"$WORLD/out"
+	cat "$WORLD/out" >&3
+	# every attempt refused and every permitted connection made, in the middle of it: the tool's own status says so, the witness too
+	grep -q "^refused $((4 * each)) permitted [1-9][0-9]* other 0 " "$WORLD/out"
+	reached $PUB_A 443
+	nothing_reached $PUB_B 1024
+	[ "$(jq -r .counters.workload.destination_not_listed "$WORLD/evidence/closing.json")" = $((4 * each)) ]
+	# each destination has its event, and the repeats are counted each for itself
+	[ "$(sum "[.[] | select(.kind == \"verdict\" and .reason == \"destination_not_listed\" and .destination == \"$PUB_B\") | .port] | unique | length")" = $ports ]
+	[ "$(sum "[.[] | select(.kind == \"repeats\" and .reason == \"destination_not_listed\" and .destination == \"$PUB_B\") | .count | tonumber] | add")" = $((4 * each)) ]
+	# what the ring could not take is said and signed
+	losses=$(jq -r .losses "$WORLD/evidence/closing.json")
+	[ "$losses" = 0 ] || expected=5
+	answer=0
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" || answer=$?
+	[ $answer -eq $expected ]
+	"$netcordon" host status --root "$ROOT" --json | jq -e '.instances.used == 0 and .entries == {policy: 0, grants: 0, seen: 0}'
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""named_server.py LOG CERT KEY ADDRESS... - one host that stands for many names: TLS on 443 and 8443, HTTP on 80 and 8080, of each address
+
+Writes a JSON line for each connection: `accept`, then `payload` with the first bytes that came (as many as were there), then `served` with the server name of
+the ClientHello or the Host of the request. Sessions are resumed. A connection that sends nothing leaves its `accept` and, at its end, `silent`. A request for
+/slow is read from a receive window of one page, and only after a second.
+"""
+import json
+import socket
+import ssl
+import sys
+import threading
+import time
+
+log = open(sys.argv[1], "a", buffering=1)
+lock = threading.Lock()
+
+
+def say(**what):
+    with lock:
+        log.write(json.dumps(what) + "\n")
+
+
+def head_of(stream):
+    text = b""
+    while b"\r\n\r\n" not in text and len(text) < 65536:
+        piece = stream.recv(65536)
+        if not piece:
+            break
+        text += piece
+    return text
+
+
+def answer(stream, port, name, early=b""):
+    text = head_of(stream)
+    hosts = [line[5:].strip().decode("latin-1") for line in text.split(b"\r\n") if line.lower().startswith(b"host:")]
+    say(event="served", port=port, name=name if name is not None else (hosts or [""])[0], resumed=bool(getattr(stream, "session_reused", False)))
+    stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n")
+
+
+def serve(connection, address, port, tls):
+    asked = []
+    try:
+        connection.settimeout(20)
+        try:
+            first = connection.recv(65536, socket.MSG_PEEK)
+        except OSError as error:
+            say(event="silent", address=address, port=port, error=error.__class__.__name__)
+            return
+        if not first:
+            say(event="silent", address=address, port=port, error="")
+            return
+        say(event="payload", address=address, port=port, size=len(first), start=first[:16].hex())
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(sys.argv[2], sys.argv[3])
+            context.sni_callback = lambda _socket, name, _context: asked.append(name)
+            with context.wrap_socket(connection, server_side=True) as stream:
+                answer(stream, port, (asked or [None])[0] or "")
+        else:
+            answer(connection, port, None)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        say(event="broken", address=address, port=port, error=str(error))
+    finally:
+        connection.close()
+
+
+def listen(address, port, tls):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    server = socket.socket(family, socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 16)
+    server.bind((address, port))
+    server.listen(64)
+
+    def accept():
+        while True:
+            connection, _peer = server.accept()
+            say(event="accept", address=address, port=port)
+            threading.Thread(target=serve, args=(connection, address, port, tls), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+for each in sys.argv[4:]:
+    for number, encrypted in ((443, True), (8443, True), (80, False), (8080, False)):
+        listen(each, number, encrypted)
+say(event="ready")
+while True:
+    time.sleep(3600)
