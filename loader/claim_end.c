@@ -173,9 +173,6 @@ static int forget_entries(struct nc_claim *claim, struct nc_error *reterr)
 	first_error(&r, reterr, nc_names_forget(claim, &error), &error);
 	first_error(&r, reterr, forget_rows(claim, NC_MAP_GRANTS, sizeof(struct nc_grant_key), sizeof(struct nc_grant_value), &error), &error);
 	first_error(&r, reterr, forget_rows(claim, NC_MAP_SEEN, sizeof(struct nc_seen_key), sizeof(struct nc_seen_value), &error), &error);
-	/* an owner's reader has taken what there was; what it left is of a generation that the next one skips */
-	if (claim->owner && !claim->adopted)
-		return r;
 	if (claim->ring_fd < 0 && claim->record.ring != NC_INDEX_NONE)
 		first_error(&r, reterr, nc_ring_open(claim->host, claim->record.ring, &claim->ring_fd, &error), &error);
 	if (claim->ring_fd >= 0)

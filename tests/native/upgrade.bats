@@ -40,8 +40,8 @@ start_old() {
 	run -1 "$netcordon" host sweep --root "$ROOT"
 	[[ $output == *"in use"* ]]
 	[ -d "$old_pins" ]
-	lines=$(wc -l <"$WORLD/old.out")
-	eventually 150 "[ \$(wc -l <$WORLD/old.out) -gt $((lines + 6)) ]"
+	before=$(wc -l <"$WORLD/old.out")
+	eventually 150 "[ \$(wc -l <$WORLD/old.out) -gt $((before + 6)) ]"
 	run ! grep -E "listed-failed|leaked" "$WORLD/old.out"
 	nothing_reached $PUB_B 443
 	# its own program ends it; the new one could not read its records
