@@ -65,6 +65,10 @@
 	X(ROUTED, "routed", "a datagram to a listed destination carries a header that leads it elsewhere first")                                     \
 	X(HELPERS_DEAD, "helpers_dead", "whatever serves the workload is killed before an unlisted address is tried")                                \
 	X(IMPOSTOR, "impostor", "whatever serves names is killed, and somebody else listens in its place")                                           \
+	X(WIRE_NAME, "wire_name", "a listed name's address is dialled, and another name is shown in the first bytes")                                \
+	X(WIRE_OTHER, "wire_other", "a listed name's address is dialled, and another listed name shown, which has no grant there")                   \
+	X(WIRE_OTHER_PORT, "wire_other_port",                                                                                                        \
+	  "a listed name's address is dialled, and another listed name shown, which has a grant there for another port")                             \
 	X(TIGHTENED, "tightened", "a connection to a destination that an update of the policy takes from the list")                                  \
 	X(NAME_GONE, "name_gone", "an address that a name was granted, after an update took the name from the list")                                 \
 	X(EXPIRED, "expired", "an address that a name was granted, after the grant has expired")
@@ -79,6 +83,7 @@ enum {
 	NC_CASE_ANY_PAYLOAD = 8, /* the client sends bytes of its own: whatever arrives there is its, since the address is this run's alone */
 	NC_CASE_PRIVILEGED = 4,	 /* its control needs uid 0 */
 	NC_CASE_ON_WIRE = 16,	 /* nobody listens there and nothing answers: any packet to the address has arrived */
+	NC_CASE_TOKEN = 64,	 /* the destination itself is permitted, what is said there is not: only the client's token counts */
 	NC_CASE_LAUNCH = 32,	 /* the refusal is that of the launch: the driver says `switches` failed, and nothing is started */
 	/* What a driver must be able to do for the case (words of nc_driver_offers): */
 	NC_CASE_CGROUPS = 256, /* name the cgroups of its host */

@@ -50,6 +50,10 @@
 	BOTH_WITHOUT(base, DEFAULT_DENY, "deny." id, path, protocol, REFUSED, construction, NULL, "attempt " client, switches, "guard_routes",       \
 		     flags, title)
 #define ACTED(...) ACTED_WITHOUT(NULL, __VA_ARGS__)
+/* To a permitted address and port, with another name in the first bytes. */
+#define SHOWN(id, construction, switches, title)                                                                                                     \
+	BOTH(EXACT_DESTINATION_MATCH, "match." id, "shared_address", TCP, REFUSED, construction, NULL, "show", switches, "", NC_CASE_TOKEN | DIRECT, \
+	     title)
 #define NAMED(path, id, base, construction, switches, flags, title)                                                                                  \
 	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match." id, path, TCP, REFUSED, construction, NULL, "resolved attempt -w %g tcp %t %p",         \
 		     switches, "", DIRECT | (flags), title)
@@ -273,6 +277,8 @@ const struct nc_case nc_cases[] = {
 		      "a connection to what an update took from the list"),
 	ACTED_WITHOUT("egress_revision", "flows", "tightened_policy", TCP, TIGHTENED, "hold-tcp %t %p", "flows_end", DIRECT | NC_CASE_UPDATE,
 		      "the same, ended from user space alone"),
+	SHOWN("wire", WIRE_NAME, "wire", "the address of a listed name, and another name in the first bytes"),
+	SHOWN("wire.grant", WIRE_OTHER, "wire_grant", "another listed name in the first bytes, which has no grant for this address"),
 	NAMED("tightened_policy", "name_gone", "revocation", NAME_GONE, "grant_policy", NC_CASE_UPDATE, "a grant whose name left the policy"),
 	NAMED("tightened_policy", "name_revoked", "grant_policy", NAME_GONE, "revocation", NC_CASE_UPDATE,
 	      "the same, taken back from user space alone"),

@@ -40,6 +40,18 @@ static json_t *twice(json_t *once)
 	return command;
 }
 
+/* Both names are asked for, so that each has what it can have; then one is dialled and the other shown. */
+static json_t *showing(const struct nc_stage *stage, json_t *once)
+{
+	json_t *command = json_pack("[s,s,s,s]", "sh", "-c", "getent ahosts \"$0\" >/dev/null; exec \"$@\"", stage->listed.host);
+
+	json_array_extend(command, once);
+	json_decref(once);
+	json_array_append_new(command, json_string("-H"));
+	json_array_append_new(command, json_sprintf("Host: %s", stage->listed.host));
+	return command;
+}
+
 /* The credential comes from the environment, where the provider puts it for the plane alone. */
 static json_t *with_credential(json_t *once)
 {
@@ -153,6 +165,8 @@ json_t *nc_client_command(const struct nc_theatre *theatre, const char *client, 
 		return resolved(to, attempt(theatre, client + 17, stage, to, token, wait_ms));
 	if (!strcmp(client, "follow"))
 		return curl(&stage->listed, token, wait_ms, true);
+	if (!strcmp(client, "show"))
+		return showing(stage, curl(to, token, wait_ms, false));
 	if (!strcmp(client, "curl-twice"))
 		return twice(curl(to, token, wait_ms, false));
 	if (!strcmp(client, "credential"))

@@ -352,6 +352,12 @@ static void write_down(const struct nc_stage *stage, const struct nc_run *run, c
 	json_object_set_new(transcript, "how", json_string(run->how));
 }
 
+void nc_run_count_tokens(const struct nc_case *row, struct nc_run *run)
+{
+	if (row->flags & NC_CASE_TOKEN && !run->seen.tokens)
+		run->seen = (struct nc_seen){0};
+}
+
 int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_kind kind, const char *off, struct nc_run *ret_run,
 		   struct nc_late *ret_late, json_t *transcript, struct nc_error *reterr)
 {
@@ -381,6 +387,7 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 	if (ret_late->watched)
 		nc_observer_seen(cast->theatre.observer, stage.since, &stage.target.address, stage.target.port, stage.target.protocol,
 				 ret_late->token, &run.seen);
+	nc_run_count_tokens(row, &run);
 	/* Loopback is every run's: what comes later is somebody else's. */
 	if (row->construction == NC_CONSTRUCTION_SELF || row->construction == NC_CONSTRUCTION_IMPOSTOR)
 		ret_late->watched = false;

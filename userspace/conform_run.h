@@ -27,6 +27,9 @@ struct nc_cast {
 int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_kind kind, const char *off, struct nc_run *ret_run,
 		   struct nc_late *ret_late, json_t *transcript, struct nc_error *reterr);
 
+/* Where only the token counts, forgets everything else that was seen. */
+void nc_run_count_tokens(const struct nc_case *row, struct nc_run *run);
+
 /* Asks the driver to take away what it kept from case to case: a teardown without a state. What it answers changes no outcome. */
 void nc_conform_finish_driver(const struct nc_driver *driver, const json_t *options);
 

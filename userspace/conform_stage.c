@@ -177,6 +177,28 @@ static void group_target(struct nc_stage *stage)
 	nc_pick_token(stage->target.answer);
 }
 
+/* The target is a listed name; `listed` is the name that is shown in its place: listed nowhere, at an address of its own, or at the target's address and
+ * another port. */
+static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	enum nc_construction construction = stage->row->construction;
+	const union nc_address *shown = &stage->target.address;
+	int r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+
+	stage->wire = "http";
+	nc_pick_name(stage->target.host, sizeof(stage->target.host));
+	if (!r && construction == NC_CONSTRUCTION_WIRE_OTHER) {
+		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
+		shown = &stage->listed.address;
+	}
+	stage->listed.port = (uint16_t)(construction == NC_CONSTRUCTION_WIRE_OTHER_PORT ? stage->target.port + 1 : stage->target.port);
+	stage->listed.protocol = IPPROTO_TCP;
+	nc_pick_name(stage->listed.host, sizeof(stage->listed.host));
+	if (!r)
+		r = say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
+	return r < 0 ? r : say(theatre, stage->listed.host, shown, NULL, 30, reterr);
+}
+
 /* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */
 static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
@@ -200,6 +222,10 @@ static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 		nc_pick_name(stage->listed.host, sizeof(stage->listed.host));
 		stage->target.port = stage->row->construction == NC_CONSTRUCTION_IMPOSTOR ? 53 : 0;
 		return new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_WIRE_NAME:
+	case NC_CONSTRUCTION_WIRE_OTHER:
+	case NC_CONSTRUCTION_WIRE_OTHER_PORT:
+		return wire_target(theatre, stage, reterr);
 	case NC_CONSTRUCTION_NAME_GONE:
 	case NC_CONSTRUCTION_EXPIRED:
 		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
@@ -266,93 +292,6 @@ static int set_spots(struct nc_theatre *theatre, struct nc_stage *stage, struct 
 	}
 }
 
-/* ---- the profile -------------------------------------------------------------------------------------------------------------------------- */
-
-static void list(json_t *destinations, const struct nc_spot *spot)
-{
-	json_t *row =
-		json_pack("{s:s s:i s:s}", "host", spot->host, "port", spot->port ?: 443, "protocol", spot->protocol == IPPROTO_UDP ? "udp" : "tcp");
-
-	if (strcmp(spot->host, spot->literal))
-		json_object_set_new(row, "wire", json_string("any")); /* the listeners speak neither TLS nor always HTTP */
-	json_array_append_new(destinations, row);
-}
-
-static bool by_plane(const struct nc_case *row)
-{
-	return row->construction == NC_CONSTRUCTION_PLANE_LISTED || row->construction == NC_CONSTRUCTION_WORKLOAD_BY_PLANE;
-}
-
-static void list_network(const struct nc_stage *stage, json_t *destinations)
-{
-	bool third = stage->kind == NC_RUN_MUTANT;
-
-	switch (stage->row->construction) {
-	case NC_CONSTRUCTION_LISTED:
-	case NC_CONSTRUCTION_NAMED:
-		if (!third)
-			list(destinations, &stage->target);
-		return;
-	case NC_CONSTRUCTION_REDIRECT_LISTED:
-		if (!third)
-			list(destinations, &stage->target);
-		list(destinations, &stage->listed);
-		return;
-	case NC_CONSTRUCTION_ANSWER_CLASS:
-	case NC_CONSTRUCTION_ANSWER_ALIAS:
-	case NC_CONSTRUCTION_ANSWER_SECOND:
-	case NC_CONSTRUCTION_DIRECT_LISTED:
-	case NC_CONSTRUCTION_WORKLOAD_BY_PLANE:
-	case NC_CONSTRUCTION_SELF_LISTED:
-	case NC_CONSTRUCTION_EXPIRED:
-		list(destinations, &stage->target);
-		return;
-	case NC_CONSTRUCTION_TIGHTENED:
-	case NC_CONSTRUCTION_NAME_GONE:
-		if (!stage->updated)
-			list(destinations, &stage->target);
-		return;
-	default:
-		if (*stage->listed.host)
-			list(destinations, &stage->listed);
-	}
-}
-
-static json_t *make_profile(const struct nc_stage *stage)
-{
-	enum nc_construction construction = stage->row->construction;
-	json_t *destinations = json_array(), *plane = json_array();
-	const char *mode = construction == NC_CONSTRUCTION_NONE		   ? "none"
-			   : construction == NC_CONSTRUCTION_LITERAL_CLASS ? "unrestricted"
-									   : "allowlist";
-	json_t *network = json_pack("{s:s}", "mode", mode);
-	json_t *profile = json_pack("{s:i s:o}", "version", 1, "network", network);
-
-	list_network(stage, destinations);
-	if (construction == NC_CONSTRUCTION_PLANE_BY_WORKLOAD || construction == NC_CONSTRUCTION_CREDENTIAL ||
-	    construction == NC_CONSTRUCTION_HANDED_BY_PLANE || (construction == NC_CONSTRUCTION_PLANE_LISTED && stage->kind != NC_RUN_MUTANT))
-		list(plane, &stage->target);
-	if (stage->has_twin && !by_plane(stage->row) && strcmp(mode, "unrestricted"))
-		list(destinations, &stage->twin);
-	if (stage->has_twin && by_plane(stage->row))
-		list(plane, &stage->twin);
-	if (!strcmp(mode, "allowlist"))
-		json_object_set(network, "destinations", destinations);
-	if (json_array_size(plane))
-		json_object_set_new(profile, "plane", json_pack("{s:O s:[s]}", "destinations", plane, "credentials", NC_CREDENTIAL_NAME));
-	json_decref(destinations);
-	json_decref(plane);
-	return profile;
-}
-
-json_t *nc_stage_profile_without_target(const struct nc_stage *stage)
-{
-	struct nc_stage later = *stage;
-
-	later.updated = true;
-	return make_profile(&later);
-}
-
 /* ---- listeners ---------------------------------------------------------------------------------------------------------------------------- */
 
 static int listen_at(struct nc_theatre *theatre, const struct nc_stage *stage, const struct nc_spot *spot, struct nc_error *reterr)
@@ -365,6 +304,8 @@ static int listen_at(struct nc_theatre *theatre, const struct nc_stage *stage, c
 	if (!spot->port || (target && theatre->listeners_off) || spot->protocol == IPPROTO_ICMP || spot->protocol == IPPROTO_ICMPV6 ||
 	    (target && (stage->row->construction == NC_CONSTRUCTION_LISTEN || stage->row->flags & NC_CASE_ON_WIRE)))
 		return 0;
+	if (!*spot->literal)
+		return 0; /* a name without an address of its own */
 	memcpy(listener.answer, spot->answer, sizeof(listener.answer));
 	if (target && stage->row->construction == NC_CONSTRUCTION_PLANE_LISTED)
 		listener.challenge = stage->credential;
@@ -390,7 +331,7 @@ static int set_commands(struct nc_theatre *theatre, struct nc_stage *stage, stru
 
 	stage->command = nc_client_command(theatre, stage->row->client, stage, &stage->target, stage->token, wait_ms);
 	stage->twin_command = twin ? nc_client_command(theatre, "curl", stage, &stage->twin, stage->twin_token, CONTROL_WAIT_MS) : NULL;
-	stage->profile = make_profile(stage);
+	stage->profile = nc_stage_profile(stage);
 	return stage->command && stage->profile ? 0 : nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "set up the run");
 }
 
@@ -438,7 +379,7 @@ static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_
 	if (!r)
 		r = make_folder(theatre, stage, reterr);
 	if (!r && stage->has_twin)
-		r = new_spot(theatre, &twin_row, by_plane(stage->row) ? NC_SITE_PLANE : NC_SITE_INTERNET, NULL, &stage->twin, reterr);
+		r = new_spot(theatre, &twin_row, nc_stage_by_plane(stage->row) ? NC_SITE_PLANE : NC_SITE_INTERNET, NULL, &stage->twin, reterr);
 	if (!r)
 		r = listen_at(theatre, stage, &stage->target, reterr);
 	if (!r)
@@ -454,7 +395,7 @@ int nc_stage_set(struct nc_theatre *theatre, const struct nc_case *row, enum nc_
 {
 	/* In place: listeners borrow the credential. */
 	*ret_stage = (struct nc_stage){
-		.row = row, .kind = kind, .authority = by_plane(row) ? "plane" : "workload", .begun = nc_observer_count(theatre->observer)};
+		.row = row, .kind = kind, .authority = nc_stage_by_plane(row) ? "plane" : "workload", .begun = nc_observer_count(theatre->observer)};
 	ret_stage->since = ret_stage->begun;
 	ret_stage->has_twin = row->construction != NC_CONSTRUCTION_NONE;
 	nc_pick_token(ret_stage->token);

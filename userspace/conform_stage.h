@@ -46,6 +46,7 @@ struct nc_stage {
 	const struct nc_case *row;
 	enum nc_run_kind kind;
 	struct nc_spot twin, listed, target;
+	const char *wire; /* how the profile wants the target's name compared; NULL: any */
 	bool has_twin;
 	char token[NC_TOKEN_SIZE], twin_token[NC_TOKEN_SIZE];
 	char credential[NC_TOKEN_SIZE]; /* the plane's */
@@ -64,6 +65,9 @@ struct nc_stage {
 };
 
 int nc_stage_set(struct nc_theatre *theatre, const struct nc_case *row, enum nc_run_kind kind, struct nc_stage *ret_stage, struct nc_error *reterr);
+/* conform_profile.c: what a Runner would hand over, owned by the caller; is the attempt the plane's? */
+json_t *nc_stage_profile(const struct nc_stage *stage);
+bool nc_stage_by_plane(const struct nc_case *row);
 /* The stage's profile as an update takes the target from the list; the caller owns it. */
 json_t *nc_stage_profile_without_target(const struct nc_stage *stage);
 void nc_stage_strike(struct nc_stage *stage);

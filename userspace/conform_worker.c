@@ -96,6 +96,7 @@ static void look_again(struct nc_cast *cast, struct nc_result *result, const str
 
 		if (one->watched)
 			nc_observer_seen(cast->theatre.observer, one->since, &one->address, one->port, one->protocol, one->token, &run->seen);
+		nc_run_count_tokens(result->row, run);
 		json_object_set_new(transcript, "run", nc_run_json(run));
 		json_object_set_new(transcript, "result", json_string(nc_run_result_word(nc_run_result(run))));
 	}

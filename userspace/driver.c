@@ -268,13 +268,14 @@ int nc_driver_exec(const struct nc_driver *driver, const json_t *request, int co
 
 	if (r < 0)
 		return r;
+	output = json_object_get(answer, "output");
 	r = nc_fields_begin(&fields, answer, "", NC_E_DRIVER_GARBAGE, members, reterr);
 	if (!r)
 		r = nc_fields_integer(&fields, "version", NC_DRIVER_VERSION, NC_DRIVER_VERSION, &version, reterr);
 	if (!r)
 		r = nc_fields_integer(&fields, "exited", -1, 255, &exited, reterr);
 	if (!r)
-		r = nc_fields_part(&fields, "output", JSON_STRING, &output, reterr);
+		r = json_is_string(output) ? 0 : nc_fields_refuse(&fields, "output", reterr, "must be a string");
 	if (r < 0)
 		return garbage(driver->path, "exec", reterr);
 	ret_output->text = strdup(json_string_value(output));
