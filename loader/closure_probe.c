@@ -9,11 +9,14 @@
  * that refuses everything. Only "came through, then was refused" counts: a kernel may list, load and attach a program and yet never call it. Security
  * hooks run for the whole host, so theirs asks for the child's process id first.
  */
+#include <dirent.h>
+#include <errno.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -336,6 +339,30 @@ static int probe_in(int outer_fd, int inner_fd, struct nc_effective_list *list, 
 	return 0;
 }
 
+#define PROBE_CGROUP "netcordon-probe-"
+
+/* What probes left that were killed half way. The name says whose each was. */
+static void sweep_dead(int parent_fd)
+{
+	int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct nc_error ignored;
+	struct dirent *entry;
+
+	if (!folder) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(folder))) {
+		int pid = strncmp(entry->d_name, PROBE_CGROUP, strlen(PROBE_CGROUP)) ? 0 : atoi(entry->d_name + strlen(PROBE_CGROUP));
+
+		if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+			nc_cgroup_remove(parent_fd, entry->d_name, &ignored);
+	}
+	closedir(folder);
+}
+
 int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_list, struct nc_error *reterr)
 {
 	struct nc_effective_list list = {.programs = calloc(NC_HOOK_MAX, sizeof(*list.programs))};
@@ -347,9 +374,11 @@ int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_l
 
 	if (!list.programs)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "probe");
-	snprintf(name, sizeof(name), "netcordon-probe-%d", (int)getpid());
+	snprintf(name, sizeof(name), PROBE_CGROUP "%d", (int)getpid());
 	error = scratch_parent ? 0 : nc_cgroup_mount(mount, reterr);
 	error = error ?: nc_cgroup_open(scratch_parent ? scratch_parent : mount, &parent_fd, reterr);
+	if (!error)
+		sweep_dead(parent_fd);
 	error = error ?: nc_cgroup_make(parent_fd, name, &outer_fd, reterr);
 	if (!error)
 		error = nc_cgroup_make(outer_fd, "inner", &inner_fd, reterr);

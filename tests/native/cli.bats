@@ -85,9 +85,12 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	refused 3 host_down nc status
 	says 'host up'
 	nc host down
+	# what a probe left that was killed half way goes with the next one
+	mkdir -p "$hierarchy/netcordon-probe-99999999/inner"
 	run nc host probe
 	[ "$status" -le 1 ]
 	[[ $output == *tcp_connect*closed* ]]
+	[ ! -e "$hierarchy/netcordon-probe-99999999" ]
 }
 
 @test "host up: prints what is in force; doing it again changes nothing" {
