@@ -62,9 +62,9 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	refused 2 usage "$nc" frobnicate
 	says '`netcordon help` lists the commands'
 	refused 2 usage "$nc" host
-	says "one of: up, down, probe, status"
+	says "one of: up, down, sweep, probe, status"
 	refused 2 usage "$nc" host upp
-	says "one of: up, down, probe, status"
+	says "one of: up, down, sweep, probe, status"
 	refused 2 usage "$nc" key
 	says "one of: generate, public"
 	refused 2 usage "$nc"
