@@ -76,7 +76,7 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 @test "every function that other files see begins with nc_" {
 	[ -e build/netcordon ]
 	# no_lookup.o takes the place of functions of the C library
-	complain "$(nm -g --defined-only $(find build/userspace build/loader -name '*.o' ! -name no_lookup.o) | awk 'NF == 3 && $3 !~ /^nc_/ && $3 != "main" && $3 !~ /^netcordon_bpf/ {print $3}')"
+	complain "$(find build/userspace build/loader -name '*.o' ! -name no_lookup.o -exec nm -g --defined-only {} + | awk 'NF == 3 && $3 !~ /^nc_/ && $3 != "main" && $3 !~ /^netcordon_bpf/ {print $3}')"
 }
 
 @test "everything is formatted as .clang-format says" {

@@ -8,7 +8,7 @@ setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	root=$BATS_TEST_TMPDIR/root
 	# what a machine has before anything is installed
-	mkdir -p "$root"/opt/{sbin,include,lib/pkgconfig,share/man/man8,share/bash-completion/completions,share/doc}
+	mkdir -p "$root"/opt/{sbin,include,lib/pkgconfig,lib/systemd/system,share/man/man8,share/bash-completion/completions,share/doc}
 }
 
 make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
