@@ -141,7 +141,17 @@ $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -MMD -MP -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o)
+# Its manifest is its own, so that what it installs is never taken for what netcordon installs.
+$B/mutant/manifest.h: $B/mutant/netcordon.bpf.o bpf/address.h $(wildcard loader/closure*.c)
+	$(say) HASH $@
+	$(Q)printf '/* made by the Makefile */\n#define NC_MANIFEST "%s"\n' "$$(cat $^ | sha256sum | cut -c1-64)" > $@
+
+$B/mutant/userspace/revision.o: userspace/revision.c $B/mutant/manifest.h
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -I$B/mutant $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -c $< -o $@
+
+WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o revision.o)
 $B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -165,6 +175,21 @@ $B/other/revision.o: userspace/revision.c $B/other/manifest.h
 	$(Q)$(CC) -I$B/other $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $B/other/netcordon: $B/userspace/main.o $B/other/revision.o $(filter-out $B/userspace/revision.o,$(USERSPACE)) $(LOADER) | $B/netcordon-edge
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)cp $B/netcordon-edge $@-edge
+
+# And with an object inside whose checks can be switched off, as a release that was built wrongly would be: it must refuse itself. Never installed.
+$B/wrong/netcordon.skel.h: $B/mutant/netcordon.bpf.o
+	$(say) SKEL $@
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name netcordon_bpf > $@
+
+$B/wrong/object.o: loader/object.c $B/wrong/netcordon.skel.h
+	$(say) CC $@
+	$(Q)$(CC) -I$B/wrong $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$B/wrong/netcordon: $B/wrong/object.o $(MAIN) $(USERSPACE) $(filter-out $B/loader/object.o,$(LOADER)) | $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
@@ -225,7 +250,7 @@ $B/tests/vm/%: tests/vm/%.c
 
 unit-built: $(UNIT)
 packet-built: $(PACKET)
-tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon
+tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netcordon $B/netcordon-faults $B/other/netcordon $B/wrong/netcordon
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 

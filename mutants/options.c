@@ -3,7 +3,8 @@
  * options.c - the one difference between netcordon and the program that the matrix starts for its mutants
  *
  * The object comes from the file NETCORDON_MUTANT_OBJECT, the checks that are left out from NETCORDON_CHECKS_OFF, words of bpf/checks.h divided by
- * spaces. netcordon itself has neither: it loads only the object inside it, and refuses even that if its checks could be switched off.
+ * spaces. netcordon itself has neither: it loads only the object inside it, and refuses even that if its checks could be switched off. Nor does it take
+ * over what this program has installed: that lies under another manifest.
  */
 #include <stdio.h>
 #include <stdlib.h>
