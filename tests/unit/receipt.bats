@@ -56,6 +56,20 @@ attesters() {
 	run ! openssl pkeyutl -verify -pubin -inkey "$top/tests/vectors/attester.pub" -rawin -in message -sigfile signature
 }
 
+@test "the published receipt: three answers for three states of its key, and openssl's by the published rule" {
+	vectors=$top/tests/vectors/receipt
+	run -0 "$netcordon" receipt verify "$vectors/receipt.json" --attesters "$vectors/attesters-current.json"
+	[[ $output == "valid under a set that the caller supplied"* ]]
+	run -6 "$netcordon" receipt verify "$vectors/receipt.json" --attesters "$vectors/attesters-rotated.json"
+	run -7 "$netcordon" receipt verify "$vectors/receipt.json" --attesters "$vectors/attesters-revoked.json"
+	jq -r .signature "$vectors/receipt.json.sig" | base64 -d >signature
+	for domain in "$(cat "$vectors/domain")" netcordon.launch.v1; do
+		{ printf '%s\n' "$domain" && cat "$vectors/statement.json"; } >"message.$domain"
+	done
+	openssl pkeyutl -verify -pubin -inkey "$vectors/attester.pub" -rawin -in "message.$(cat "$vectors/domain")" -sigfile signature
+	run ! openssl pkeyutl -verify -pubin -inkey "$vectors/attester.pub" -rawin -in message.netcordon.launch.v1 -sigfile signature
+}
+
 @test "current, rotated and revoked keys are three answers" {
 	bundle
 	sign

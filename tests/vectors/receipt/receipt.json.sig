@@ -1,0 +1,1 @@
+{"algorithm":"ed25519","attester":"vectors@netcordon","domain":"checkfu.sandbox-egress-conformance.v1","key_id":"21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9","signature":"N6QJGDVis1w1g5WF78VngWixJagMpbWPfkJKs35nq9kZLzPTjs1S+cyAzNrvfHsqoKBItZmDFOo2KYm5osXMCA=="}
