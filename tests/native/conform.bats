@@ -32,7 +32,7 @@ setup_file() {
 	ip -br link | sort >"$FOLDER/links"
 	for flavour in right blind flattened variables; do guard $flavour --case $cases; done
 	NAME=stopped guard blind --case $cases --listeners off
-	matrix none "$top/build/drivers/none" reference:no-enforcement@1 --case $cases
+	matrix none "$top/build/drivers/none" reference:no-enforcement@1 --case $cases --bundle "$FOLDER/bundle" --manifest "$(printf '%064d' 7)"
 }
 
 teardown_file() { rm -rf "$FOLDER"; }
@@ -55,6 +55,12 @@ only() {
 @test "each of its refusals was reached without enforcement and with the check switched off" {
 	[ "$(jq '[.cases[] | select(.expectation == "refused") | select(.control == "reached" and .enforced == "refused" and .mutant == "reached")] | length' \
 		"$FOLDER/right.json")" -eq "$(jq '[.cases[] | select(.expectation == "refused")] | length' "$FOLDER/right.json")" ]
+}
+
+@test "the bundle is as its schemas describe it, and is no receipt" {
+	described() { "$top/tests/unit/validate_schema" "$top/docs/schema" "$@"; }
+	described statement="$FOLDER/bundle/statement.json" matrix="$FOLDER/bundle/matrix.json" transcript="$FOLDER/bundle/transcripts.jsonl"
+	run -1 described receipt="$FOLDER/bundle/statement.json"
 }
 
 @test "a part of the matrix establishes no fact" {

@@ -121,3 +121,43 @@ attesters() {
 		[[ $output != *"valid under"* ]]
 	done
 }
+
+described() { "$top/tests/unit/validate_schema" "$top/docs/schema" "$@"; }
+# undescribed NAME FILE JQ: with this change the schema refuses what it took
+undescribed() {
+	described "$1=$2"
+	jq -c "$3" "$2" >changed.json
+	run -1 described "$1=changed.json"
+}
+
+@test "bundle, receipt, attester sets and capability documents are as their schemas describe them, and nothing else is" {
+	bundle
+	sign
+	attesters rotated
+	described statement=bundle/statement.json matrix=bundle/matrix.json transcript=bundle/transcripts.jsonl receipt=bundle/receipt.json \
+		signature=bundle/receipt.json.sig attesters=set.json receipt="$top/tests/vectors/receipt/receipt.json" \
+		attesters="$top/tests/vectors/receipt/attesters-revoked.json"
+	for provider in run attach oci-hook; do
+		"$netcordon" admit --capability $provider --print >$provider.json
+		described capability=$provider.json
+	done
+	undescribed statement bundle/statement.json '.cases[0].outcome = "fine"'
+	undescribed statement bundle/statement.json '.grade = "security_boundary"'
+	undescribed receipt bundle/receipt.json '.facts.default_deny = false'
+	undescribed receipt bundle/receipt.json '.provider_revision = "dev"'
+	undescribed matrix bundle/matrix.json 'del(.cases[3].switches)'
+	undescribed transcript bundle/transcripts.jsonl '.runs.control.run.packets = -1'
+	undescribed attesters set.json '.attesters[0].state = "trusted"'
+	undescribed attesters set.json '.attesters[0].public_key = "c2VjcmV0"'
+	undescribed capability run.json '.placement = "worker"'
+	undescribed capability run.json 'del(.enforcement.network_policy)'
+}
+
+@test "what the matrix writes without a release, and what it could not make, are described too" {
+	for change in dev blocked "without default_deny"; do
+		bundle "$change"
+		described statement=bundle/statement.json
+		run -1 described receipt=bundle/statement.json
+		rm -r bundle
+	done
+}
