@@ -332,6 +332,9 @@ INSTALLED = \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
 	docs/runner.md:$(DOCDIR)/runner.md:644 \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
+	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
+	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
+	$(foreach d,$(DRIVERS),$B/drivers/$d:$(LIBDIR)/netcordon/drivers/$d:755) \
 	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
@@ -349,7 +352,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(LIBDIR)/netcordon/drivers $(LIBDIR)/netcordon $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

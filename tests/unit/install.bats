@@ -20,6 +20,10 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	[ "$(stat -c %a "$root/opt/sbin/netcordon")" = 755 ]
 	"$root/opt/sbin/netcordon" version | grep -q '^netcordon '
 	jq -e .enforcement.network_policy "$root/opt/share/netcordon/capability/run.json"
+	for driver in none guard run attach nftables proxy; do
+		[ "$(stat -c %a "$root/opt/lib/netcordon/drivers/$driver")" = 755 ]
+	done
+	[ -f "$root/opt/share/doc/netcordon/drivers.md" ] && [ -f "$root/opt/share/doc/netcordon/conformance.md" ]
 	MANWIDTH=100 man -l "$root/opt/share/man/man8/netcordon.8" | grep -q 'SEALED EGRESS\|sealed egress'
 	make_quietly uninstall
 	find "$root" | sort | diff "$BATS_TEST_TMPDIR/before" -
@@ -39,6 +43,12 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	echo mine >"$root/opt/share/netcordon/mine"
 	make_quietly uninstall
 	[ "$(cat "$root/opt/share/netcordon/mine")" = mine ]
+}
+
+@test "an installed driver answers describe" {
+	make_quietly install
+	run -0 "$root/opt/lib/netcordon/drivers/none" describe <<<'{"version":1,"options":{}}'
+	jq -e '.provider == "reference:no-enforcement" and .version == 1' <<<"$output"
 }
 
 @test "the installed examples are valid" {
