@@ -198,6 +198,7 @@ arrives() { arrived '.event=="data" and (.local | startswith("tcp " + $a + " "))
 	[[ $output == *"$PUB_A"* ]]
 	first=$(sed -n 's/^;; Query time: \([0-9]*\) msec/\1/p' <<<"$output")
 	echo "# flooded with $(grep -E '^[0-9]+$' <<<"$output" | awk '{n += $1} END {print n}') questions; the next one took $first ms" >&3
+	[ "$first" -le 1000 ]
 	[ "$(grep -c "^$PUB_A\$" "$WORLD/other.out")" -eq "$(sed -n 's/^asked //p' "$WORLD/other.out")" ]
 	# told one by one up to a bound, counted beyond it
 	[ "$(grep -c name_not_listed "$WORLD/evidence/events.jsonl")" -le 4096 ]

@@ -74,6 +74,38 @@ unbound_serves() {
 	[ "$status" -eq 0 ]
 }
 
+@test "a pool of fifty addresses that is another at each question: each is granted when it is named, and what no answer named stays closed" {
+	local i pool address
+	named pool.example 443
+	# dnsmasq gives every address of its list, with a lifetime of 0
+	pool() { # pool ADDRESS: the lines of a pool with it
+		echo "address=/pool.example/$1"
+		for i in $(seq 49); do echo "address=/pool.example/93.184.$2.$i"; done
+	}
+	mapfile -t lines < <(pool $PUB_A 219)
+	names_served "${lines[@]}"
+	obedient pool-"$WL"
+	mark
+	work "getent ahostsv4 pool.example | awk '{print \$1}' | sort -u | wc -l; '$tools/attempt' tcp $PUB_A 443"
+	[ "$status" -eq 0 ] && [ "$(head -n 1 <<<"$output")" -eq 50 ]
+	work "'$tools/attempt' tcp $PUB_B 443"
+	[ "$status" -ne 0 ]
+	nothing_reached $PUB_B
+	mapfile -t lines < <(pool $PUB_B 220)
+	names_served "${lines[@]}"
+	eventually 400 "work 'getent ahostsv4 pool.example' && [[ \$output == *$PUB_B* ]]"
+	# the first pool's grants live on for their thirty seconds: a client may still be about to connect
+	for address in $PUB_A $PUB_B; do
+		work "'$tools/attempt' tcp $address 443"
+		[ "$status" -eq 0 ]
+		reached $address 443
+	done
+	work "'$tools/attempt' tcp $PUB_C 443"
+	[ "$status" -ne 0 ]
+	nothing_reached $PUB_C
+	dismissed
+}
+
 @test "a loop of aliases and a name that is not there fail at once, and open nothing" {
 	unbound_serves
 	named l1.zone.example 443 none.zone.example 443 api.zone.example 443
