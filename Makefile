@@ -269,11 +269,12 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq
+bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq; a name on the wire
 	$(Q)tests/deps bench
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost
+	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost $B/tests/bench/named_cost
 	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
 	$(Q)tests/bench/resolver $B/netcordon
+	$(Q)tests/bench/named $B/netcordon $B/tests/bench/named_cost
 
 # CONFORM passes options on: CONFORM="--fact default_deny".
 conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider

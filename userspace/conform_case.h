@@ -7,7 +7,7 @@
  *
  *   construction  which destinations there are, which of them the profile lists, what names resolve to          (conform_stage.c)
  *   client        what is run: "curl" and "follow" behave well (proxy variables, DNS, redirects), "attempt VERB ARGS" ignores everything polite.
- *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin
+ *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin, %n the target's name
  *   switches      the smallest set of checks whose absence opens the path, in the words of bpf/checks.h, for netcordon's own providers
  *   guard         the same for the reference guard, in its own words
  *   base          what stands before the check under test and would refuse first: off in the enforced run as well. A provider that cannot switch it
@@ -69,6 +69,8 @@
 	X(WIRE_OTHER, "wire_other", "a listed name's address is dialled, and another listed name shown, which has no grant there")                   \
 	X(WIRE_OTHER_PORT, "wire_other_port",                                                                                                        \
 	  "a listed name's address is dialled, and another listed name shown, which has a grant there for another port")                             \
+	X(WIRE_OWN, "wire_own", "a listed name's address is dialled, and that name shown; in the third run it is not listed")                        \
+	X(WIRE_UDP, "wire_udp", "a listed name's address is dialled by UDP, where the name would be encrypted in a way that nothing here reads")     \
 	X(TIGHTENED, "tightened", "a connection to a destination that an update of the policy takes from the list")                                  \
 	X(NAME_GONE, "name_gone", "an address that a name was granted, after an update took the name from the list")                                 \
 	X(EXPIRED, "expired", "an address that a name was granted, after the grant has expired")

@@ -54,6 +54,10 @@
 #define SHOWN(id, construction, switches, title)                                                                                                     \
 	BOTH(EXACT_DESTINATION_MATCH, "match." id, "shared_address", TCP, REFUSED, construction, NULL, "show", switches, "", NC_CASE_TOKEN | DIRECT, \
 	     title)
+/* The same with a first payload of its own making. */
+#define HEAD(id, base, how, switches, title)                                                                                                         \
+	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match.wire." id, "shared_address", TCP, REFUSED, WIRE_NAME, NULL,                               \
+		     "resolved attempt shown " how " %t %p %n", switches, "", NC_CASE_TOKEN | DIRECT, title)
 #define NAMED(path, id, base, construction, switches, flags, title)                                                                                  \
 	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match." id, path, TCP, REFUSED, construction, NULL, "resolved attempt -w %g tcp %t %p",         \
 		     switches, "", DIRECT | (flags), title)
@@ -279,6 +283,16 @@ const struct nc_case nc_cases[] = {
 		      "the same, ended from user space alone"),
 	SHOWN("wire", WIRE_NAME, "wire", "the address of a listed name, and another name in the first bytes"),
 	SHOWN("wire.grant", WIRE_OTHER, "wire_grant", "another listed name in the first bytes, which has no grant for this address"),
+	SHOWN("wire.port", WIRE_OTHER_PORT, "wire_port", "another listed name in the first bytes, which is listed for another port"),
+	HEAD("handed", NULL, "handed", "wire_again", "the listed name in pages that their owner can still change"),
+	HEAD("rewritten", "option egress_form", "rewritten", "wire_again",
+	     "the listed name in a packet that is lost, another one when it is sent again"),
+	HEAD("split", NULL, "split", "wire", "the listed name, its second half in a second packet"),
+	HEAD("nameless", NULL, "nameless", "wire", "no name in the first bytes"),
+	BOTH(EXACT_DESTINATION_MATCH, "match.wire.quic", "shared_address", UDP, REFUSED, WIRE_UDP, NULL, "resolved attempt udp-sendto %t %p",
+	     "wire_quic", "", DIRECT, "UDP to a name that is compared on the wire"),
+	BOTH(EXACT_DESTINATION_MATCH, "match.wire.spelled", "shared_address", TCP, REACHED, WIRE_OWN, NULL, "resolved attempt shown spelled %t %p %n",
+	     "", "", NC_CASE_TOKEN | DIRECT, "the listed name in mixed case and with its dot is reached"),
 	NAMED("tightened_policy", "name_gone", "revocation", NAME_GONE, "grant_policy", NC_CASE_UPDATE, "a grant whose name left the policy"),
 	NAMED("tightened_policy", "name_revoked", "grant_policy", NAME_GONE, "revocation", NC_CASE_UPDATE,
 	      "the same, taken back from user space alone"),

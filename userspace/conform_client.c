@@ -73,6 +73,8 @@ static const char *placeholder(const struct nc_theatre *theatre, char letter, co
 		return stage->go;
 	case 'i':
 		return nc_world_place_device(theatre->world, NC_SITE_WORKLOAD);
+	case 'n':
+		return to->host;
 	case 'v':
 		return stage->row->family == 4 ? "v4" : "v6";
 	case 'm': /* any address of its own */

@@ -52,8 +52,11 @@ static void list_network(const struct nc_stage *stage, json_t *destinations)
 	case NC_CONSTRUCTION_WIRE_NAME:
 	case NC_CONSTRUCTION_WIRE_OTHER:
 	case NC_CONSTRUCTION_WIRE_OTHER_PORT:
-		list_as(destinations, &stage->target, stage->wire);
-		if (stage->row->construction != NC_CONSTRUCTION_WIRE_NAME)
+	case NC_CONSTRUCTION_WIRE_OWN:
+	case NC_CONSTRUCTION_WIRE_UDP:
+		if (!third || stage->row->construction != NC_CONSTRUCTION_WIRE_OWN)
+			list_as(destinations, &stage->target, stage->wire);
+		if (stage->row->construction == NC_CONSTRUCTION_WIRE_OTHER || stage->row->construction == NC_CONSTRUCTION_WIRE_OTHER_PORT)
 			list_as(destinations, &stage->listed, stage->wire);
 		return;
 	case NC_CONSTRUCTION_TIGHTENED:

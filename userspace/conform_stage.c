@@ -185,13 +185,14 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 	const union nc_address *shown = &stage->target.address;
 	int r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
 
-	stage->wire = "http";
+	stage->wire = construction == NC_CONSTRUCTION_WIRE_UDP ? "tls" : "http";
 	nc_pick_name(stage->target.host, sizeof(stage->target.host));
 	if (!r && construction == NC_CONSTRUCTION_WIRE_OTHER) {
 		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
 		shown = &stage->listed.address;
 	}
-	stage->listed.port = (uint16_t)(construction == NC_CONSTRUCTION_WIRE_OTHER_PORT ? stage->target.port + 1 : stage->target.port);
+	/* A check without the port in its comparison has to compare with some port: this one, in netcordon's mutant. */
+	stage->listed.port = construction == NC_CONSTRUCTION_WIRE_OTHER_PORT ? 443 : stage->target.port;
 	stage->listed.protocol = IPPROTO_TCP;
 	nc_pick_name(stage->listed.host, sizeof(stage->listed.host));
 	if (!r)
@@ -225,6 +226,8 @@ static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	case NC_CONSTRUCTION_WIRE_NAME:
 	case NC_CONSTRUCTION_WIRE_OTHER:
 	case NC_CONSTRUCTION_WIRE_OTHER_PORT:
+	case NC_CONSTRUCTION_WIRE_OWN:
+	case NC_CONSTRUCTION_WIRE_UDP:
 		return wire_target(theatre, stage, reterr);
 	case NC_CONSTRUCTION_NAME_GONE:
 	case NC_CONSTRUCTION_EXPIRED:

@@ -54,6 +54,8 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("self-tcp", self_tcp, 2, "ADDR PORT", "own listener there, own client")                                                                    \
 	X("bind", bind_only, 3, "tcp|udp ADDR PORT", "bind alone")                                                                                   \
 	X("hold-tcp", hold_tcp, 2, "ADDR PORT", "connect, then a line every 50 ms until the wait is over or a write fails")                          \
+	X("shown", shown, 4, "whole|spelled|split|nameless|handed|rewritten ADDR PORT NAME",                                                         \
+	  "TCP: a request head that names NAME, PAYLOAD its path")                                                                                   \
 	X("udp-sendto", udp_sendto, 2, "ADDR PORT", "one datagram by sendto")                                                                        \
 	X("udp-connect-send", udp_connect_send, 2, "ADDR PORT", "connected datagram socket, send")                                                   \
 	X("udp-sendmmsg", udp_sendmmsg, 4, "ADDR PORT ADDR2 PORT2", "batch of [first, second, first]")                                               \

@@ -197,6 +197,33 @@ both='"host":"good.example","port":443'
 	refused server_name_unreadable split $PUB_A 80 "${head}Host: good.example\r\n\r\n"
 }
 
+@test "a head that is handed over, written over once it was sent, split or nameless: unreadable, with the client of the matrix" {
+	local how
+	listed '"host":"good.example","port":80'
+	for how in spelled whole handed split nameless; do
+		named_mark
+		run in_wl "$tools/attempt" -t 5000 shown $how $PUB_A 80 good.example
+		[ "$status" -eq 0 ]
+		named_mark
+		# shellcheck disable=SC2016
+		run cordon sh -c 'getent ahostsv4 good.example >/dev/null; exec "$@"' sh "$tools/attempt" -t 5000 shown $how $PUB_A 80 good.example
+		case $how in
+		spelled | whole) [ "$status" -eq 0 ] || { echo "$how $output" >&2; return 1; } ;;
+		*)
+			[ "$status" -eq 1 ]
+			refusal server_name_unreadable
+			no_payload
+			;;
+		esac
+	done
+	# The hops that the attack sets are no option of the cordon's, and no head leaves then.
+	named_mark
+	# shellcheck disable=SC2016
+	run cordon sh -c 'getent ahostsv4 good.example >/dev/null; exec "$@"' sh "$tools/attempt" shown rewritten $PUB_A 80 good.example
+	[[ $status -eq 1 && $output == *setsockopt* ]]
+	no_payload
+}
+
 @test "QUIC to a name is refused with its own reason; wire any opens it, and opens the address for every name" {
 	listed '"host":"good.example","port":443,"protocol":"udp"'
 	run cordon sh -c "getent ahostsv4 good.example >/dev/null; '$tools/attempt' udp-sendto $PUB_A 443"
