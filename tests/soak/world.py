@@ -188,7 +188,12 @@ class World:
         left["cgroups"] = sum(len(folders) for path in slice_of for _, folders, _ in os.walk(path))
         runtime = f"/run/netcordon/{os.path.basename(facts['pins'])}/instances"
         left["records"] = len(os.listdir(runtime)) if os.path.isdir(runtime) else 0
-        left["processes"] = self.processes()
+        left["processes"] = self.processes()  # what was killed a moment ago may still be on its way out
+        for _ in range(100):
+            if not left["processes"]:
+                break
+            time.sleep(0.1)
+            left["processes"] = self.processes()
         command(self.netcordon, "host", "down", "--root", self.root)
         left["pins"] = int(os.path.exists(facts["pins"]))
         for _ in range(100):
