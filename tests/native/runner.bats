@@ -136,9 +136,11 @@ requests() {
 	echo '{"version":1,"network":{"mode":"nnoe"}}' >"$WORLD/bad.json"
 	asked 2 profile_invalid update --json s --profile "$WORLD/bad.json"
 	# a plane command lives: the plane's one tree is taken
-	nc exec s -- sleep 60 3>&- &
+	nc exec s -- sh -c "touch $WORLD/open/plane && exec sleep 60" 3>&- &
 	local plane=$!
-	eventually 100 "nc exec --json s -- true 2>&1 | grep -q instance_busy"
+	eventually 150 "[ -e $WORLD/open/plane ]"
+	run ! nc exec --json s -- true
+	[[ $output == *instance_busy* ]]
 	asked 0 "" stop --json s
 	jq -e '.closed and .cause=="stopped" and .signal==15' "$WORLD/answer"
 	tests_schema ended="$WORLD/answer"
