@@ -11,21 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "cleanup.h"
 #include "conform.h"
 #include "conform_run.h"
 #include "conform_worker.h"
 #include "loader.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
 {
@@ -151,7 +143,7 @@ static int find_blocked(struct nc_conformance *conformance, struct nc_error *ret
 int nc_conform(const struct nc_conform_options *options, struct nc_conformance *ret_conformance, struct nc_error *reterr)
 {
 	struct nc_conformance conformance = {0};
-	uint64_t began = now_ns();
+	uint64_t began = (uint64_t)nc_now_ns();
 	int r = nc_driver_open(options->driver, options->provider, options->provider_revision, options->driver_options, options->driver_ms,
 			       &conformance.driver, reterr);
 
@@ -173,7 +165,7 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 	nc_conform_facts(conformance.results, conformance.count, conformance.whole, conformance.facts);
 	if (conformance.blocked_count)
 		conformance.facts[NC_FACT_DEFAULT_DENY] = false;
-	conformance.seconds = (now_ns() - began) / 1000000000u;
+	conformance.seconds = ((uint64_t)nc_now_ns() - began) / 1000000000u;
 	*ret_conformance = conformance;
 	return 0;
 }

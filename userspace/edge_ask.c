@@ -10,22 +10,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "dns_upstream.h"
 #include "edge.h"
 #include "host.h"
 
 #define NOBODY 65534
 #define ASK_MS 3000
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static int give_up_root(void)
 {
@@ -48,16 +40,16 @@ static bool ask(const struct nc_upstreams *upstreams, const struct nc_dns_name *
 	struct nc_lookup *lookup;
 	bool done = false, answered;
 
-	if (nc_lookup_start(upstreams, name, type, now_ms(), &lookup) < 0)
+	if (nc_lookup_start(upstreams, name, type, (uint64_t)nc_now_ms(), &lookup) < 0)
 		return false;
 	while (!done) {
 		struct pollfd fd = {.fd = nc_lookup_fd(lookup), .events = nc_lookup_wants_write(lookup) ? POLLOUT : POLLIN};
-		uint64_t now = now_ms(), due = nc_lookup_due(lookup);
+		uint64_t now = (uint64_t)nc_now_ms(), due = nc_lookup_due(lookup);
 
 		if (now >= due)
 			done = nc_lookup_timeout(lookup, now);
 		else if (poll(&fd, 1, (int)(due - now)) > 0)
-			done = nc_lookup_step(lookup, now_ms());
+			done = nc_lookup_step(lookup, (uint64_t)nc_now_ms());
 	}
 	answered = nc_lookup_answer(lookup)->outcome != NC_DNS_FAILED;
 	print(nc_lookup_answer(lookup));

@@ -9,6 +9,7 @@
 #define NC_LAUNCH_STATE_H
 
 #include <sys/signalfd.h>
+#include "clock.h"
 #include "canary.h"
 #include "child.h"
 #include "descriptors.h"
@@ -200,7 +201,6 @@ void nc_status_failed(struct nc_launch *launch, const struct nc_error *error);
 
 /* wait.c: waits that end */
 int nc_launch_wait_readable(struct nc_launch *launch, int fd, struct nc_error *reterr);
-int64_t nc_now_ns(void); /* CLOCK_MONOTONIC */
 /* Reads exactly `size` bytes from `fd`, or fewer at its end (*ret_got). DEADLINE; SYSTEM/EINTR when a signal asked the launch to end. */
 int nc_launch_receive(struct nc_launch *launch, int fd, void *buffer, size_t size, size_t *ret_got, struct nc_error *reterr);
 /* Inside the workload's network namespace: calls `act` and returns to the own one. */

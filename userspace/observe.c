@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
+#include "clock.h"
 #include "cleanup.h"
 #include "observe_parts.h"
 
@@ -70,20 +70,12 @@ socklen_t nc_observer_to_sockaddr(const union nc_address *address, uint16_t port
 
 /* ---- the log ------------------------------------------------------------------------------------------------------------------------------ */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void nc_observer_note(struct nc_observer *observer, const struct nc_sight *sight, const char *text, size_t length)
 {
 	struct nc_sight noted = *sight;
 	size_t size = length < sizeof(noted.text) - 1 ? length : sizeof(noted.text) - 1;
 
-	noted.time_ns = now_ns();
+	noted.time_ns = (uint64_t)nc_now_ns();
 	for (size_t i = 0; text && i < size; i++)
 		noted.text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '.';
 	pthread_mutex_lock(&observer->lock);

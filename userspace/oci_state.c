@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "cleanup.h"
 #include "digest.h"
 #include "json.h"
@@ -133,21 +133,13 @@ int nc_oci_state_parse(const char *text, size_t length, struct nc_oci_state *ret
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until there is something to read. */
 static int await(int fd, int64_t until, struct nc_error *reterr)
 {
 	struct pollfd readable = {.fd = fd, .events = POLLIN};
 
 	for (;;) {
-		int64_t left = until - now_ms();
+		int64_t left = until - nc_now_ms();
 		int r = left > 0 ? poll(&readable, 1, (int)left) : 0;
 
 		if (r > 0)
@@ -163,7 +155,7 @@ static int await(int fd, int64_t until, struct nc_error *reterr)
 
 int nc_oci_state_read(int fd, int timeout_ms, struct nc_oci_state *ret_state, struct nc_error *reterr)
 {
-	int64_t until = now_ms() + timeout_ms;
+	int64_t until = nc_now_ms() + timeout_ms;
 	size_t length = 0, size = 1 << 14;
 	NC_FREE char *text = malloc(size);
 	ssize_t got = 1;

@@ -8,6 +8,7 @@
  * The order in answer_entry is the promise of the whole: filter, grant, confirm, and only then the answer. When the grant is refused, the answer is SERVFAIL,
  * never an address that would not be let through.
  */
+#include "clock.h"
 #include "resolver_parts.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 #include "address.h"
 
@@ -27,10 +27,7 @@
 
 uint64_t nc_resolver_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return (uint64_t)nc_now_ms();
 }
 
 int nc_resolver_watch(struct nc_resolver *resolver, int fd, enum nc_resolver_watch kind, uint32_t index, uint32_t events)

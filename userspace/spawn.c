@@ -12,17 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
+#include "clock.h"
 #include "cleanup.h"
 #include "driver.h"
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 struct talk {
 	int in, out; /* our ends */
@@ -66,7 +58,7 @@ static int converse(struct talk *talk, int64_t until)
 {
 	for (;;) {
 		struct pollfd fds[2] = {{.fd = talk->out, .events = POLLIN}, {.fd = talk->in, .events = POLLOUT}};
-		int64_t left = until - now_ms();
+		int64_t left = until - nc_now_ms();
 		ssize_t got;
 		int r;
 
@@ -105,7 +97,7 @@ static int reap(pid_t child, int64_t until, int *ret_status)
 			return 0;
 		if (done < 0 && errno != EINTR)
 			return -errno;
-		if (now_ms() >= until)
+		if (nc_now_ms() >= until)
 			return -ETIMEDOUT;
 		nanosleep(&nap, NULL);
 	}
@@ -123,7 +115,7 @@ static void __attribute__((noreturn)) become(char *const *argv, int in, int out,
 
 static int supervise(pid_t child, struct talk *talk, int deadline_ms, int *ret_status)
 {
-	int64_t until = now_ms() + deadline_ms;
+	int64_t until = nc_now_ms() + deadline_ms;
 	int r = converse(talk, until);
 
 	if (!r)
@@ -131,7 +123,7 @@ static int supervise(pid_t child, struct talk *talk, int deadline_ms, int *ret_s
 	if (r < 0) {
 		kill(-child, SIGKILL);
 		kill(child, SIGKILL);
-		reap(child, now_ms() + 2000, ret_status);
+		reap(child, nc_now_ms() + 2000, ret_status);
 	}
 	return r;
 }

@@ -5,17 +5,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 #include "launch_state.h"
-
-int64_t nc_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* Until a command runs there is nobody to hand a signal to: those that ask for an end, end the launch; others wait for the command. */
 static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
