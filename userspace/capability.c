@@ -13,6 +13,10 @@ static const char *const provider_names[] = {
 #define PROVIDER_NAME(symbol, word, name) [NC_OWN_##symbol] = name,
 	NC_PROVIDERS(PROVIDER_NAME)};
 
+static const char *const provider_words[] = {
+#define PROVIDER_WORD(symbol, word, name) [NC_OWN_##symbol] = word,
+	NC_PROVIDERS(PROVIDER_WORD)};
+
 bool nc_provider_valid(const char *provider)
 {
 	static const char legal[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -139,15 +143,25 @@ json_t *nc_capability_own_enforcement(enum nc_own_provider provider)
 	return enforcement;
 }
 
-bool nc_capability_own_named(const char *name, enum nc_own_provider *ret_provider)
+static bool find_own(const char *const words[NC_OWN_COUNT], const char *wanted, enum nc_own_provider *ret_provider)
 {
 	for (int i = 0; i < NC_OWN_COUNT; i++) {
-		if (strcmp(provider_names[i], name))
+		if (strcmp(words[i], wanted))
 			continue;
 		*ret_provider = (enum nc_own_provider)i;
 		return true;
 	}
 	return false;
+}
+
+bool nc_capability_own_named(const char *name, enum nc_own_provider *ret_provider)
+{
+	return find_own(provider_names, name, ret_provider);
+}
+
+bool nc_capability_own_word(const char *word, enum nc_own_provider *ret_provider)
+{
+	return find_own(provider_words, word, ret_provider);
 }
 
 #define OWN_GRADE(own) json_string(nc_grade_word((own)->egress_certification))

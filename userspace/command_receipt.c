@@ -158,20 +158,16 @@ int nc_command_receipt_verify(struct nc_invocation *invocation, struct nc_error 
 
 static int read_capability(const char *path, struct nc_capability *ret_capability, struct nc_error *reterr)
 {
-	static const char *const own[] = {
-#define OWN_WORD(symbol, word, name) [NC_OWN_##symbol] = word,
-		NC_PROVIDERS(OWN_WORD)};
+	enum nc_own_provider own;
 	NC_FREE char *text = NULL;
 	size_t length;
 	int r;
 
 	if (!path)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "admit: --capability is missing");
-	for (size_t i = 0; i < NC_OWN_COUNT; i++) {
-		if (strcmp(own[i], path))
-			continue;
-		nc_capability_own((enum nc_own_provider)i, ret_capability);
-		ret_capability->document = nc_capability_own_document((enum nc_own_provider)i);
+	if (nc_capability_own_word(path, &own)) {
+		nc_capability_own(own, ret_capability);
+		ret_capability->document = nc_capability_own_document(own);
 		return 0;
 	}
 	r = read_document(path, NC_E_CAPABILITY_INVALID, &text, &length, reterr);

@@ -157,17 +157,13 @@ int nc_library_receipt(const char *receipt_path, const char *attesters, char **r
 
 static int read_capability(const char *path, struct nc_capability *capability, struct nc_error *reterr)
 {
-	static const char *const own[] = {
-#define OWN_WORD(symbol, word, name) [NC_OWN_##symbol] = word,
-		NC_PROVIDERS(OWN_WORD)};
+	enum nc_own_provider own;
 	NC_FREE char *text = NULL;
 	size_t length;
 	int r;
 
-	for (size_t i = 0; i < NC_OWN_COUNT; i++) {
-		if (strcmp(own[i], path))
-			continue;
-		nc_capability_own((enum nc_own_provider)i, capability);
+	if (nc_capability_own_word(path, &own)) {
+		nc_capability_own(own, capability);
 		return 0;
 	}
 	r = read_document(path, NC_E_CAPABILITY_INVALID, &text, &length, reterr);
