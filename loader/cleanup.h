@@ -32,6 +32,13 @@ static inline void nc_cleanup_fclose(FILE **file)
 		fclose(*file);
 }
 
+/* Closes a descriptor that lives in a structure, and forgets it. */
+static inline void nc_forget_fd(int *fd)
+{
+	nc_cleanup_close(fd);
+	*fd = -1;
+}
+
 #define NC_CLOSE __attribute__((cleanup(nc_cleanup_close)))
 #define NC_FREE __attribute__((cleanup(nc_cleanup_free)))
 #define NC_FCLOSE __attribute__((cleanup(nc_cleanup_fclose)))

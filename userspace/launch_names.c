@@ -45,17 +45,10 @@ static int open_one(int i, uint16_t port_be)
 	return NC_TAKE_FD(fd);
 }
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static void close_sockets(struct nc_edge_resolver *resolver)
 {
 	for (int i = 0; i < 4; i++)
-		close_fd(&resolver->sockets[i]);
+		nc_forget_fd(&resolver->sockets[i]);
 }
 
 static int open_all(struct nc_edge_resolver *resolver, uint16_t *ret_port_be)
@@ -149,7 +142,7 @@ static int make_config(struct nc_launch *launch, int i, struct nc_error *reterr)
 	if (NC_MUTANT_OFF("resolver_cache"))
 		head.ttl_floor = head.ttl_ceiling = head.grace = 1;
 	head.keep_non_public = NC_MUTANT_OFF("resolver_filter");
-	close_fd(&resolver->config_fd);
+	nc_forget_fd(&resolver->config_fd);
 	return nc_edge_config_make(&head, launch->names[i].wire, &resolver->config_fd, reterr);
 }
 
@@ -220,7 +213,7 @@ int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_
 			r = exchange_names(launch, i, reterr);
 		if (had && !has) {
 			close_sockets(&launch->resolvers[i]);
-			close_fd(&launch->resolvers[i].config_fd);
+			nc_forget_fd(&launch->resolvers[i].config_fd);
 			r = nc_claim_resolver(launch->claim, authority_at(i), 0, reterr);
 		}
 		anew |= had != has;
@@ -233,7 +226,7 @@ void nc_launch_names_close(struct nc_launch *launch)
 {
 	for (int i = 0; i < 2; i++) {
 		close_sockets(&launch->resolvers[i]);
-		close_fd(&launch->resolvers[i].config_fd);
+		nc_forget_fd(&launch->resolvers[i].config_fd);
 	}
 }
 

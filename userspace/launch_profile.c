@@ -192,20 +192,13 @@ int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format on */
 }
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 void nc_undo_profile(struct nc_launch *launch)
 {
 	nc_key_free(launch->key);
 	launch->key = NULL;
 	nc_mount_plan_free(&launch->mounts);
-	close_fd(&launch->netns_fd);
-	close_fd(&launch->own_netns_fd);
+	nc_forget_fd(&launch->netns_fd);
+	nc_forget_fd(&launch->own_netns_fd);
 	nc_stdio_handed_over(&launch->stdio);
 	nc_stdio_close(&launch->stdio);
 	unblock_signals(launch);
