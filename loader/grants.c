@@ -4,7 +4,8 @@
  *
  * Two kinds of entry in the map: {address, name} says that the name holds the address, until when; the witness {address, port, protocol} names one live
  * owner, so that connect needs one look; the open witness is the same among the owners at whose port no name is compared on the wire. The book here holds
- * {address, name, ports, expiry} for every grant of the claim; the witness is always the owner that lives longest, so an expiry never leaves a witness pointing at a dead owner while another lives, and no name displaces another.
+ * {address, name, ports, expiry} for every grant of the claim; the witness is always the owner that lives longest, so an expiry never leaves a witness
+ * pointing at a dead owner while another lives, and no name displaces another.
  *
  * The two authorities share nothing: a witness is looked for under its authority, and a name's id says whose it is.
  *

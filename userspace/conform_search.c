@@ -120,7 +120,8 @@ static bool in_memory(pid_t pid, const char *secret)
 	return false;
 }
 
-static bool in_descriptors(pid_t pid, const char *secret)
+/* Is it true of some descriptor of the process, given as its path in /proc? */
+static bool any_descriptor(pid_t pid, bool (*is_true)(const char *path, const char *word), const char *word)
 {
 	char folder[64], path[384];
 	struct dirent *entry;
@@ -131,7 +132,7 @@ static bool in_descriptors(pid_t pid, const char *secret)
 	list = opendir(folder);
 	while (list && !found && (entry = readdir(list))) {
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		found = *entry->d_name != '.' && in_file(path, secret);
+		found = *entry->d_name != '.' && is_true(path, word);
 	}
 	if (list)
 		closedir(list);
@@ -158,7 +159,7 @@ int nc_conform_search(const char *secret, bool *ret_found, char *ret_where, size
 	for (size_t i = 0; i < count && !*ret_found; i++) {
 		const char *where = in_process_file(pids[i], "environ", secret)	  ? "environment"
 				    : in_process_file(pids[i], "cmdline", secret) ? "arguments"
-				    : in_descriptors(pids[i], secret)		  ? "descriptors"
+				    : any_descriptor(pids[i], in_file, secret)	  ? "descriptors"
 				    : in_memory(pids[i], secret)		  ? "memory"
 										  : NULL;
 
@@ -193,26 +194,13 @@ pid_t nc_conform_find(const char *word)
 	return 0;
 }
 
-static bool holds(pid_t pid, const char *link)
+static bool leads_to(const char *path, const char *link)
 {
-	char folder[64], path[384], target[64];
-	struct dirent *entry;
-	bool found = false;
-	DIR *list;
+	char target[64];
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
 
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
-	list = opendir(folder);
-	while (list && !found && (entry = readdir(list))) {
-		ssize_t length;
-
-		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		length = readlink(path, target, sizeof(target) - 1);
-		target[length > 0 ? length : 0] = '\0';
-		found = !strcmp(target, link);
-	}
-	if (list)
-		closedir(list);
-	return found;
+	target[length > 0 ? length : 0] = '\0';
+	return !strcmp(target, link);
 }
 
 int nc_conform_kill_holders(unsigned long inode)
@@ -224,7 +212,7 @@ int nc_conform_kill_holders(unsigned long inode)
 
 	snprintf(link, sizeof(link), "socket:[%lu]", inode);
 	for (size_t i = 0; i < count; i++) {
-		if (!holds(pids[i], link))
+		if (!any_descriptor(pids[i], leads_to, link))
 			continue;
 		kill(pids[i], SIGKILL);
 		killed++;
