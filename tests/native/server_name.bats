@@ -8,7 +8,7 @@ load helpers
 
 setup_file() {
 	world_up
-	witness net tcp $PUB_B 443
+	witness net tcp $PUB_B 443 udp $PUB_A 443
 	export SUP=nc-sup-$$
 	ip netns add "$SUP" && ip -n "$SUP" link set lo up
 	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
@@ -148,6 +148,9 @@ both='"host":"good.example","port":443'
 	for _ in 1 2 3; do control fastopen $PUB_A 443 tls:good.example; done
 	answered fastopen $PUB_A 443 tls:good.example
 	named_mark
+	control fastopen $PUB_A 443 tls:other.example
+	eventually 50 "named_since | jq -e -s 'any(.[]; .event==\"payload\")' >/dev/null"
+	named_mark
 	first fastopen $PUB_A 443 tls:other.example
 	[[ $status -eq 1 && $output == *"ended E"* ]]
 	refusal server_name_mismatch
@@ -225,15 +228,27 @@ both='"host":"good.example","port":443'
 }
 
 @test "QUIC to a name is refused with its own reason; wire any opens it, and opens the address for every name" {
+	mark
+	try attempt_user udp-sendto $PUB_A 443
+	through
+	reached $PUB_A 443
 	listed '"host":"good.example","port":443,"protocol":"udp"'
+	mark
 	run cordon sh -c "getent ahostsv4 good.example >/dev/null; '$tools/attempt' udp-sendto $PUB_A 443"
 	[ "$status" -eq 1 ]
 	refusal wire_quic
+	nothing_reached $PUB_A 443
+	listed '"host":"good.example","port":443,"protocol":"udp","wire":"any"'
+	run cordon sh -c "getent ahostsv4 good.example >/dev/null; '$tools/attempt' udp-sendto $PUB_A 443"
+	[ "$status" -eq 0 ]
+	reached $PUB_A 443
 	listed '"host":"good.example","port":443,"wire":"any"' "${both/good/plain}"
 	answered whole $PUB_A 443 tls:other.example
-	run "$netcordon" explain --profile "$WORLD/profile.json" good.example:443
+	# explain asks the configured servers for a listed name: the test's own, where they are
+	explain() { in_sup "$netcordon" explain --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" "$@"; }
+	run explain good.example:443
 	[[ $output == *"only the address is compared"* ]]
-	run "$netcordon" explain --json --profile "$WORLD/profile.json" plain.example:443
+	run explain --json plain.example:443
 	[ "$(jq -r .name_binding <<<"$output")" = wire ]
 }
 
