@@ -19,7 +19,9 @@
 #include "launch_update.h"
 #include "profile.h"
 
+/* A supervisor's end wakes the wait; this often it looks for what nobody ends (an orphan) or what outlives its supervisor (released by the next launch). */
 #define LOOK_MS 20
+#define LOOK_OWNED_MS 1000
 
 struct search {
 	const char *name;
@@ -45,19 +47,39 @@ static int look(struct nc_host *host, const char *name, struct search *ret_searc
 	return nc_instances(host, match, ret_search, reterr);
 }
 
+/* Sleeps until there is reason to look again: the supervisor ended, or the time is up. */
+static void sleep_on(const struct search *search, int64_t left_ms)
+{
+	struct nc_instance_state state;
+	struct nc_error ignored; /* it is not sealed yet, or is gone: the next look tells */
+	NC_CLOSE int supervisor = -1;
+	struct pollfd watched = {.fd = -1, .events = POLLIN};
+	int64_t ms = LOOK_MS;
+
+	if (search->owner_lives && nc_instance_state_read(search->folder, &state, &ignored) == 0)
+		supervisor = nc_process_open(&state.supervisor);
+	if (supervisor >= 0) {
+		watched.fd = supervisor;
+		ms = LOOK_OWNED_MS;
+	}
+	if (poll(&watched, 1, (int)(left_ms < ms ? left_ms : ms)) > 0)
+		poll(NULL, 0, 1); /* a supervisor that is dead and still in the table: never a busy loop */
+}
+
 static int wait_gone(struct nc_host *host, const char *name, int timeout_ms, struct nc_error *reterr)
 {
 	int64_t until = timeout_ms > 0 ? nc_now_ns() + timeout_ms * 1000000ll : INT64_MAX;
-	struct search search;
 
 	for (;;) {
+		struct search search;
 		int r = look(host, name, &search, reterr);
+		int64_t now = nc_now_ns();
 
 		if (r < 0 || !search.found)
 			return r;
-		if (nc_now_ns() >= until)
+		if (now >= until)
 			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "instance %s still lives", name);
-		poll(NULL, 0, LOOK_MS);
+		sleep_on(&search, (until - now) / 1000000 + 1);
 	}
 }
 

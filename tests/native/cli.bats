@@ -66,6 +66,9 @@ eventually() {
 	return 1
 }
 
+# watches TIMEOUT_PID: the command below that timeout(1) has found its instance, and sleeps until the supervisor ends
+watches() { readlink /proc/"$(tr -d " " </proc/"$1"/task/"$1"/children)"/fd/* 2>/dev/null | grep pidfd; }
+
 # start_instance NAME COMMAND...: in the background, sealed and started when this returns; its process is $background
 start_instance() {
 	local instance=$1
@@ -185,8 +188,9 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	refused 1 instance_unknown nc wait no-such-instance
 	start_instance "$name" sleep 60
 	refused 3 deadline nc wait "$name" --timeout 0.3
-	nc wait "$name" 3>&- &
+	timeout 60 "$netcordon" wait --config "$WORK/conf" "$name" 3>&- &
 	waiter=$!
+	eventually watches "$waiter"
 	nc stop "$name"
 	wait "$waiter"
 	[ "$(nc status --json | jq length)" -eq 0 ]

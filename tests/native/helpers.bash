@@ -103,6 +103,9 @@ eventually() {
 	return 1
 }
 
+# watches TIMEOUT_PID: the command below that timeout(1) has found its instance, and sleeps until the supervisor ends
+watches() { readlink /proc/"$(tr -d " " </proc/"$1"/task/"$1"/children)"/fd/* 2>/dev/null | grep pidfd; }
+
 # ---- what arrived -------------------------------------------------------------------------------------------------------------------------------
 
 mark() { MARK=$(wc -l <"$WORLD/net.log") MARK_WL=0; [ ! -f "$WORLD/wl.log" ] || MARK_WL=$(wc -l <"$WORLD/wl.log"); }

@@ -152,8 +152,9 @@ requests() {
 @test "wait says how it ended: a status, a signal" {
 	up -- /bin/sh -c "until [ -e $WORLD/open/end ]; do sleep 0.05; done; exit 9"
 	told started
-	nc wait --json s >"$WORLD/waited" 3>&- &
+	timeout 60 "$netcordon" wait --config "$WORLD/conf" --json s >"$WORLD/waited" 3>&- &
 	local waiter=$!
+	eventually 150 "watches $waiter"
 	touch "$WORLD/open/end"
 	wait $waiter
 	jq -e '.closed and .cause=="exited" and .code==9' "$WORLD/waited"
