@@ -10,6 +10,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
+EXAMPLEDIR ?= $(DOCDIR)/examples
+DRIVERDIR  ?= $(PREFIX)/lib/netcordon/drivers
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
@@ -323,10 +325,10 @@ INSTALLED = \
 	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
 	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
 	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
-	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
-	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
-	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(DATADIR)/examples/$f:755) \
-	examples/verify.c:$(DATADIR)/examples/verify.c:644 \
+	examples/netcordon.conf:$(EXAMPLEDIR)/netcordon.conf:644 \
+	examples/allowlist.json:$(EXAMPLEDIR)/allowlist.json:644 \
+	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(EXAMPLEDIR)/$f:755) \
+	examples/verify.c:$(EXAMPLEDIR)/verify.c:644 \
 	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
 	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
 	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
@@ -335,8 +337,8 @@ INSTALLED = \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
 	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
-	$(foreach d,$(DRIVERS),$B/drivers/$d:$(LIBDIR)/netcordon/drivers/$d:755) \
-	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
+	examples/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
 	docs/oci.md:$(DOCDIR)/oci.md:644 \
@@ -353,7 +355,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(LIBDIR)/netcordon/drivers $(LIBDIR)/netcordon $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

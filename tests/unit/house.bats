@@ -100,6 +100,12 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 	done
 }
 
+@test "the table of kernels in README.md is the one that tests/vm/closures.tsv makes" {
+	[ "$(cut -f 1 tests/vm/closures.tsv | sort -u | wc -l)" = "$(grep -c '^[0-9n]' tests/vm/kernels.list)" ]
+	tests/vm/table print >"$BATS_TEST_TMPDIR/table"
+	sed '1,/^<!-- kernels:/d; /^<!-- end of kernels/,$d' README.md | diff "$BATS_TEST_TMPDIR/table" -
+}
+
 @test "the documents name every command, reason, error, option and member of the configuration" {
 	local word
 	build/netcordon help >/dev/null
