@@ -256,10 +256,18 @@ tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netc
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
+$B/tests/bench/%.bpf.o: tests/bench/%.bpf.c
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+# What each of them is linked with; the others with nothing.
+$B/tests/bench/empty_hooks $B/tests/bench/fill_maps: BENCH_LIBS := $(foreach l,bpf elf z,$(call archive,$l))
+$B/tests/bench/sign_cost: BENCH_LIBS := $(call archive,sodium)
 $B/tests/bench/%: tests/bench/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -Ikernel-headers -MMD -MP $< -o $@ $(BENCH_LIBS)
 
 MINUTES ?= 10
 $B/tests/soak/%.so: tests/soak/%.c
@@ -271,12 +279,11 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq; a name on the wire
+BENCH := $(addprefix $B/tests/bench/,call_cost launch_cost named_cost empty_hooks fill_maps sign_cost empty.bpf.o)
+bench: deps ## what calls, packets, launches, names and crowds cost, beside nothing, empty hooks, nftables, a proxy, other sandboxes: $B/bench/report.md
 	$(Q)tests/deps bench
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost $B/tests/bench/named_cost
-	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
-	$(Q)tests/bench/resolver $B/netcordon
-	$(Q)tests/bench/named $B/netcordon $B/tests/bench/named_cost
+	$(Q)$(MAKE) --no-print-directory all $(BENCH)
+	$(Q)tests/bench/bench $B
 
 # CONFORM passes options on: CONFORM="--fact default_deny".
 conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
