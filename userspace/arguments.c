@@ -100,8 +100,8 @@ static int look_at_options(struct nc_invocation *invocation, int argc, char **ar
 		ret = look_at_option(command, argc, argv, i, seen, &i, reterr);
 		if (ret < 0)
 			return ret;
-		invocation->json = seen[NC_OPTION_JSON - NC_OPTION_FIRST];
 	}
+	invocation->json = seen[NC_OPTION_JSON - NC_OPTION_FIRST];
 	return 0;
 }
 
@@ -154,9 +154,6 @@ int nc_arguments_read(struct nc_invocation *invocation, int argc, char **argv, s
 	const unsigned int flags = ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER | ARGP_PARSE_ARGV0;
 	int ret;
 
-	/* Errors of a mistyped call come in the form that was asked for, wherever --json stands among our own options. */
-	for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
-		invocation->json |= !strcmp(argv[i], "--json");
 	ret = look_at_options(invocation, argc, argv, reterr);
 	if (ret < 0)
 		return ret;

@@ -349,7 +349,7 @@ int nc_command_find(int argc, char **argv, const struct nc_command **ret_command
 {
 	char words[256];
 
-	if (argc < 1) {
+	if (argc < 1 || argv[0][0] == '-') {
 		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no command is given");
 		return nc_error_hint(reterr, "`netcordon help` lists the commands");
 	}
@@ -408,6 +408,9 @@ static int invoke(int argc, char **argv, struct nc_invocation *invocation, struc
 {
 	int words = 0, ret;
 
+	/* Errors of a mistyped call come in the form that was asked for, wherever --json stands; a command that is known looks again, at its own options. */
+	for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+		invocation->json |= !strcmp(argv[i], "--json");
 	if (argc > 0 && !strcmp(argv[0], "--version"))
 		argv[0] = (char *)"version";
 	ret = nc_command_find(argc, argv, &invocation->command, &words, reterr);

@@ -56,12 +56,13 @@ void nc_output_error(const struct nc_error *error, bool json)
 		return;
 	}
 	document = json_object();
+	json_object_set_new(document, "version", json_integer(1));
 	json_object_set_new(document, "code", json_string(nc_error_word(error->code)));
 	json_object_set_new(document, "detail", safe_string(error->detail));
 	json_object_set_new(document, "pointer", safe_string(error->pointer));
 	json_object_set_new(document, "hint", safe_string(error->hint));
 	text = json_dumps(document, JSON_ENSURE_ASCII);
-	fprintf(stderr, "%s\n", text ? text : "{\"code\":\"system\",\"detail\":\"out of memory\",\"pointer\":\"\",\"hint\":\"\"}");
+	fprintf(stderr, "%s\n", text ? text : "{\"version\":1,\"code\":\"system\",\"detail\":\"out of memory\",\"pointer\":\"\",\"hint\":\"\"}");
 	free(text);
 	json_decref(document);
 }

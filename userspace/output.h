@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include "error.h"
 
-/* One line on stderr: `netcordon: CODE: DETAIL (HINT)`, or with json one object {code, detail, pointer, hint}. */
+/* One line on stderr: `netcordon: CODE: DETAIL (HINT)`, or with json one object {version, code, detail, pointer, hint}. */
 void nc_output_error(const struct nc_error *error, bool json);
 /* One JSON document and a newline on stdout, members in the order in which they were set. */
 void nc_output_json(const json_t *document);

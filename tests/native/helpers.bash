@@ -96,10 +96,10 @@ world_listen() {
 		unix "$WORLD/helper" unix-dgram "$WORLD/helper-dgram" abstract "$WL"
 }
 
-# eventually TENTHS CONDITION
+# eventually TENTHS CONDITION: within three times the tenths of a second that it should take
 eventually() {
 	local i
-	for ((i = 0; i < $1 * 5; i++)); do eval "$2" && return 0; sleep 0.02; done
+	for ((i = 0; i < $1 * 15; i++)); do eval "$2" && return 0; sleep 0.02; done
 	return 1
 }
 

@@ -97,6 +97,7 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	refused 125 config_invalid "$nc" run --config /does/not/exist --profile web echo --json --no-such-option
 	refused 125 config_invalid "$nc" run --config /does/not/exist --profile web -- --json
 	refused 125 config_invalid "$nc" exec --config /does/not/exist some-instance -- --json
+	refused 125 cgroup_invalid "$nc" exec --root /does/not/exist nobody echo --json
 }
 
 @test "common options may stand before the command" {
@@ -104,10 +105,16 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	refused 1 instance_unknown "$nc" "${conf[@]}" events nobody
 }
 
-@test "with --json an error is one object with code, detail, pointer and hint, on stderr" {
+@test "with --json an error is one object with version, code, detail, pointer and hint, on stderr" {
 	run bash -c "'$nc' --json version surplus 2>&1 >/dev/null"
 	[ "$status" -eq 2 ]
-	jq -e '(keys == ["code", "detail", "hint", "pointer"]) and .code == "usage"' <<<"$output"
+	jq -e '(keys == ["code", "detail", "hint", "pointer", "version"]) and .version == 1 and .code == "usage"' <<<"$output"
+	# also where there is no command that could say what the options are
+	for words in '--json' '--json nonsense' 'nonsense --json' 'host --json' 'host nonsense --json'; do
+		run bash -c "'$nc' $words 2>&1 >/dev/null"
+		[ "$status" -eq 2 ]
+		jq -e '.version == 1 and .code == "usage"' <<<"$output"
+	done
 	run bash -c "'$nc' run --json --profile /does/not/exist.json -- true 2>&1 >/dev/null"
 	[ "$status" -eq 125 ]
 	jq -e '.code == "profile_unreadable"' <<<"$output"
