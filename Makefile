@@ -59,7 +59,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform mutants fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -138,6 +138,13 @@ $B/mutant/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -c $< -o $@.full
 	$(Q)$(BPFTOOL) gen object $@ $@.full
 
+# The same, with maps that programs may write: a map's flags are fixed when the object is made.
+$B/mutant/writable.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -DNC_MUTANT_WRITABLE -c $< -o $@.full
+	$(Q)$(BPFTOOL) gen object $@ $@.full
+
 $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	$(say) CC $@
 	@mkdir -p $(@D)
@@ -153,8 +160,9 @@ $B/mutant/userspace/revision.o: userspace/revision.c $B/mutant/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I$B/mutant $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o revision.o)
-$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
+# Every file that asks NC_MUTANT_OFF, and the two that hold what the program is.
+WITH_SWITCHES := userspace/invocation.o userspace/revision.o $(patsubst %.c,%.o,$(shell grep -lw NC_MUTANT_OFF userspace/*.c))
+$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/mutant/writable.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
@@ -289,6 +297,10 @@ bench: deps ## what calls, packets, launches, names and crowds cost, beside noth
 conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
+
+twice: deps ## the same matrix two times, compared case by case; DRIVER and CONFORM as for conform
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/twice $(or $(DRIVER),run) $(CONFORM)
 
 mutants: deps ## for every check a case that turns red when it is switched off
 	$(Q)$(MAKE) --no-print-directory all tools-built

@@ -106,6 +106,12 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 	sed '1,/^<!-- kernels:/d; /^<!-- end of kernels/,$d' README.md | diff "$BATS_TEST_TMPDIR/table" -
 }
 
+# What is signed under a domain that no table has is described nowhere.
+@test "every domain of a signature stands in the one table of domains" {
+	[ "$(grep -hoE '^#define NC_DOMAIN_[A-Z]+ ' userspace/*.[ch] | awk '{ print $2 }' | sort)" = \
+		"$(sed -n '/^#define NC_DOMAINS(X)/,/[^\\]$/p' userspace/statement.h | grep -oE 'NC_DOMAIN_[A-Z]+' | sort)" ]
+}
+
 @test "the documents name every command, reason, error, option and member of the configuration" {
 	local word
 	build/netcordon help >/dev/null
