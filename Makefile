@@ -10,6 +10,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
+EXAMPLEDIR ?= $(DOCDIR)/examples
+DRIVERDIR  ?= $(PREFIX)/lib/netcordon/drivers
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
@@ -57,7 +59,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform mutants fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -136,6 +138,13 @@ $B/mutant/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -c $< -o $@.full
 	$(Q)$(BPFTOOL) gen object $@ $@.full
 
+# The same, with maps that programs may write: a map's flags are fixed when the object is made.
+$B/mutant/writable.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -DNC_MUTANT_WRITABLE -c $< -o $@.full
+	$(Q)$(BPFTOOL) gen object $@ $@.full
+
 $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	$(say) CC $@
 	@mkdir -p $(@D)
@@ -151,8 +160,9 @@ $B/mutant/userspace/revision.o: userspace/revision.c $B/mutant/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I$B/mutant $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o revision.o)
-$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
+# Every file that asks NC_MUTANT_OFF, and the two that hold what the program is.
+WITH_SWITCHES := userspace/invocation.o userspace/revision.o $(patsubst %.c,%.o,$(shell grep -lw NC_MUTANT_OFF userspace/*.c))
+$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/mutant/writable.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
@@ -288,6 +298,10 @@ conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="-
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
 
+twice: deps ## the same matrix two times, compared case by case; DRIVER and CONFORM as for conform
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/twice $(or $(DRIVER),run) $(CONFORM)
+
 mutants: deps ## for every check a case that turns red when it is switched off
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/mutants
@@ -330,10 +344,10 @@ INSTALLED = \
 	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
 	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
 	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
-	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
-	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
-	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(DATADIR)/examples/$f:755) \
-	examples/verify.c:$(DATADIR)/examples/verify.c:644 \
+	examples/netcordon.conf:$(EXAMPLEDIR)/netcordon.conf:644 \
+	examples/allowlist.json:$(EXAMPLEDIR)/allowlist.json:644 \
+	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(EXAMPLEDIR)/$f:755) \
+	examples/verify.c:$(EXAMPLEDIR)/verify.c:644 \
 	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
 	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
 	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
@@ -342,8 +356,8 @@ INSTALLED = \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
 	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
-	$(foreach d,$(DRIVERS),$B/drivers/$d:$(LIBDIR)/netcordon/drivers/$d:755) \
-	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
+	examples/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
 	docs/oci.md:$(DOCDIR)/oci.md:644 \
@@ -360,7 +374,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(LIBDIR)/netcordon/drivers $(LIBDIR)/netcordon $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

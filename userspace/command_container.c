@@ -32,6 +32,7 @@ int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reter
 		.default_profile = config->container_profile,
 		.upstreams = config->upstreams,
 		.upstream_count = config->upstream_count,
+		.log_bytes = config->log_bytes,
 	};
 	int ret;
 

@@ -203,6 +203,7 @@ static int take_options(const struct nc_invocation *invocation, struct nc_host_o
 	options.cgroup = nc_option(invocation, NC_OPTION_CGROUP);
 	options.upstreams = invocation->config.upstreams;
 	options.upstream_count = invocation->config.upstream_count;
+	options.log_bytes = invocation->config.log_bytes;
 	options.pty = nc_option(invocation, NC_OPTION_PTY) != NULL;
 	ret = take_descriptors(invocation, &options, reterr);
 	if (ret == 0)

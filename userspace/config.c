@@ -180,6 +180,15 @@ static int take_pools(const json_t *document, struct nc_config *config, struct n
 	return ret;
 }
 
+static int take_log_bytes(const json_t *document, struct nc_config *config, struct nc_error *reterr)
+{
+	int64_t bytes = 0;
+	int ret = nc_member_integer(document, &top, "log_bytes", false, 1 << 16, 1ll << 40, &bytes, reterr);
+
+	config->log_bytes = (uint64_t)bytes;
+	return ret;
+}
+
 static int take_members(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
 #define MEMBER(member, meaning) #member,
@@ -212,6 +221,8 @@ static int take_members(const json_t *document, struct nc_config *config, struct
 		ret = take_foreign(document, config, reterr);
 	if (ret == 0)
 		ret = take_pools(document, config, reterr);
+	if (ret == 0)
+		ret = take_log_bytes(document, config, reterr);
 	return ret;
 }
 

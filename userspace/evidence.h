@@ -59,6 +59,7 @@ int nc_evidence_close(struct nc_evidence *evidence, json_t *closing, struct nc_e
 void nc_evidence_abandon(
 	struct nc_evidence *evidence); /* flushes what it can and frees without closing: the folder stays visibly open. NULL is fine */
 const struct nc_digest *nc_evidence_launch_digest(const struct nc_evidence *evidence);
+uint64_t nc_evidence_bytes(const struct nc_evidence *evidence);	   /* of the log so far */
 uint64_t nc_evidence_sequence(const struct nc_evidence *evidence); /* of the last record; 0: none yet */
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ struct nc_evidence {
 	struct nc_digest launch;
 	struct nc_digest last; /* what the next record's "previous" will be */
 	uint64_t sequence;     /* of the last record */
+	uint64_t bytes;	       /* of all records */
 	uint64_t checkpoints;
 	bool failed;
 	bool dirty;		    /* written since the last sync */

@@ -38,6 +38,7 @@ struct vouch {
 	uint64_t records;
 	uint64_t checkpoints; /* how many there had been, this one included */
 	uint64_t losses;
+	uint64_t names_not_told, repeats_lost;
 	char last[NC_DIGEST_HEX];
 };
 
@@ -133,7 +134,8 @@ static bool read_count(const json_t *statement, const char *name, uint64_t *ret_
 static int read_vouch(const struct reading *reading, const char *name, const char *domain, const char *records, const char *checkpoints,
 		      struct vouch *vouch, struct nc_error *reterr)
 {
-	const json_t *losses = json_object_get(vouch->statement, "losses");
+	const json_t *losses = json_object_get(vouch->statement, "losses"), *names = json_object_get(vouch->statement, "names_not_told");
+	const json_t *repeats = json_object_get(vouch->statement, "repeats_lost");
 	int r;
 
 	r = bind(reading, name, domain, vouch->statement, reterr);
@@ -144,6 +146,8 @@ static int read_vouch(const struct reading *reading, const char *name, const cha
 		return refuse(reterr, "%s lacks %s, %s or last", name, records, checkpoints);
 	if (!nc_json_read_u64(losses, &vouch->losses) && (losses || vouch == &reading->closing))
 		return refuse(reterr, "%s does not say what was lost, in decimal digits", name);
+	if ((names && !nc_json_read_u64(names, &vouch->names_not_told)) || (repeats && !nc_json_read_u64(repeats, &vouch->repeats_lost)))
+		return refuse(reterr, "%s does not say how many names or repeats are missing, in decimal digits", name);
 	strcpy(vouch->last, text_of(vouch->statement, "last"));
 	return 0;
 }
@@ -253,6 +257,11 @@ static void judge_closed(const struct reading *reading, struct nc_evidence_repor
 		say(report, NC_EVIDENCE_INCOMPLETE, "the newest of %" PRIu64 " checkpoints is missing", closing->checkpoints);
 	else if (closing->losses)
 		say(report, NC_EVIDENCE_INCOMPLETE, "%" PRIu64 " events were lost: what they were is unknown", closing->losses);
+	else if (closing->names_not_told)
+		say(report, NC_EVIDENCE_INCOMPLETE, "%" PRIu64 " happenings of names were counted and not recorded", closing->names_not_told);
+	else if (closing->repeats_lost)
+		say(report, NC_EVIDENCE_INCOMPLETE, "the destinations of %" PRIu64 " decisions are missing from the counts of repeats",
+		    closing->repeats_lost);
 }
 
 static void judge_open(const struct reading *reading, struct nc_evidence_report *report)

@@ -106,6 +106,7 @@ static int append(struct nc_evidence *evidence, json_t *record, struct nc_error 
 	memcpy(evidence->buffer + evidence->used, line, length);
 	evidence->buffer[evidence->used + length] = '\n';
 	evidence->used += length + 1;
+	evidence->bytes += length + 1;
 	nc_digest_of(line, length, &evidence->last);
 	evidence->sequence++;
 	return 0;
@@ -313,4 +314,9 @@ const struct nc_digest *nc_evidence_launch_digest(const struct nc_evidence *evid
 uint64_t nc_evidence_sequence(const struct nc_evidence *evidence)
 {
 	return evidence->sequence;
+}
+
+uint64_t nc_evidence_bytes(const struct nc_evidence *evidence)
+{
+	return evidence->bytes;
 }

@@ -54,13 +54,42 @@ static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
+/*
+ * The table of repeats is one for the host, and a row that finds no room takes that of another, perhaps another instance's. The counters are exact: what they
+ * hold and no row does has been lost.
+ */
+struct repeats {
+	struct nc_launch *launch;
+	struct nc_counters counters[2]; /* read before the rows, so that what comes in between is no loss */
+	uint64_t seen[2][NC_REASON_MAX];
+};
+
 static int record_seen(void *context, const struct nc_seen_key *key, const struct nc_seen_value *value)
 {
-	struct nc_launch *launch = context;
+	struct repeats *repeats = context;
 	NC_JSON json_t *record = nc_seen_json(key, value);
 	struct nc_error error;
 
-	return record ? nc_evidence_append(launch->evidence, record, &error) : -ENOMEM;
+	repeats->seen[key->authority == NC_AUTHORITY_PLANE][key->reason % NC_REASON_MAX] += value->count;
+	return record ? nc_evidence_append(repeats->launch->evidence, record, &error) : -ENOMEM;
+}
+
+static int record_repeats(struct nc_launch *launch, uint64_t *ret_lost, struct nc_error *reterr)
+{
+	struct repeats repeats = {.launch = launch};
+	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &repeats.counters[0], reterr)
+			?: nc_claim_counters(launch->claim, NC_AUTHORITY_PLANE, &repeats.counters[1], reterr)
+			?: nc_claim_seen(launch->claim, record_seen, &repeats, reterr);
+	uint64_t lost = 0;
+
+	for (int i = 0; i < 2; i++) {
+		for (int reason = NC_COUNTER_LOST + 1; reason < NC_REASON_MAX; reason++) {
+			if (repeats.counters[i].by_reason[reason] > repeats.seen[i][reason])
+				lost += repeats.counters[i].by_reason[reason] - repeats.seen[i][reason];
+		}
+	}
+	*ret_lost = lost;
+	return r;
 }
 
 json_t *nc_ending_json(const struct nc_ending *ending)
@@ -74,7 +103,7 @@ json_t *nc_ending_json(const struct nc_ending *ending)
 	return result;
 }
 
-static int compose_closing(struct nc_launch *launch, json_t **ret_closing, struct nc_error *reterr)
+static int compose_closing(struct nc_launch *launch, uint64_t repeats_lost, json_t **ret_closing, struct nc_error *reterr)
 {
 	const struct nc_ending *ending = &launch->ending;
 	struct nc_counters workload, plane;
@@ -83,11 +112,11 @@ static int compose_closing(struct nc_launch *launch, json_t **ret_closing, struc
 
 	if (r < 0)
 		return r;
-	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I, s:o}", "result", nc_ending_json(ending), "counters", "workload",
+	*ret_closing = json_pack("{s:o, s:{s:o, s:o}, s:o, s:b, s:I, s:o, s:o}", "result", nc_ending_json(ending), "counters", "workload",
 				 nc_counters_json(&workload), "plane", nc_counters_json(&plane), "losses",
 				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost),
 				 "policy_intact", ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed, "names_not_told",
-				 nc_json_u64(launch->names_cut));
+				 nc_json_u64(launch->names_cut), "repeats_lost", nc_json_u64(repeats_lost));
 	return *ret_closing ? 0 : nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
 }
 
@@ -104,8 +133,9 @@ static int check_policy(struct nc_launch *launch, struct nc_error *reterr)
 static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_JSON json_t *closing = NULL;
-	int r = nc_exec_records_collect(launch, reterr) ?: nc_claim_seen(launch->claim, record_seen, launch, reterr) ?: check_policy(launch, reterr) ?:
-		compose_closing(launch, &closing, reterr);
+	uint64_t repeats_lost = 0;
+	int r = nc_exec_records_collect(launch, reterr) ?: record_repeats(launch, &repeats_lost, reterr) ?: check_policy(launch, reterr) ?:
+		compose_closing(launch, repeats_lost, &closing, reterr);
 
 	return r < 0 ? r : nc_evidence_close(NC_TAKE_PTR(launch->evidence), closing, reterr);
 }

@@ -25,9 +25,10 @@
 
 #define NC_MESSAGE_VERSION 1 /* of what a Runner reads: status lines, `status`, `stop` and `wait` */
 
-#define NC_GRACE_MS 10000      /* between TERM and KILL, when nothing else was asked for */
-#define NC_DRAIN_MS 2000       /* how long what was sent before the end may take to arrive */
-#define NC_CHECKPOINT_MS 10000 /* newest signed checkpoint is at most this old while there is something to sign */
+#define NC_GRACE_MS 10000	    /* between TERM and KILL, when nothing else was asked for */
+#define NC_DRAIN_MS 2000	    /* how long what was sent before the end may take to arrive */
+#define NC_LOG_BYTES (256ull << 20) /* config.h says it too */
+#define NC_CHECKPOINT_MS 10000	    /* newest signed checkpoint is at most this old while there is something to sign */
 
 struct nc_oci_container;
 
@@ -58,6 +59,7 @@ struct nc_launch_options {
 	char *const *command;			  /* NULL-terminated; run and exec */
 	const union nc_address *upstreams;	  /* DNS servers, port 53, for listed names; none: those of /etc/resolv.conf */
 	size_t upstream_count;
+	uint64_t log_bytes; /* of events.jsonl that the workload's doings may fill; 0: NC_LOG_BYTES */
 
 	int status_fd;	  /* JSON lines; -1: none */
 	int hold_fd;	  /* one byte: go; end of file: do not; -1: go at once */

@@ -8,6 +8,9 @@
  *
  * One call takes a bounded number of records, so that a flood keeps nobody from the signals and clocks; the ring is the buffer, and the kernel counts what
  * does not fit into it.
+ *
+ * The log is bounded too. A workload makes a record of each new destination that it is refused, some ten megabytes a second; without a bound it fills the
+ * disk, and with that ends every other instance of the host. What comes past the bound is counted as lost.
  */
 #include <errno.h>
 #include "json.h"
@@ -22,10 +25,27 @@ struct taking {
 	struct nc_error *reterr;
 };
 
+/* Whether the record that is at hand has no place any more; then it is counted. */
+static bool is_full(struct nc_launch *launch)
+{
+	bool full = nc_evidence_bytes(launch->evidence) >= (launch->options->log_bytes ?: NC_LOG_BYTES);
+
+	launch->events_lost += full;
+	return full;
+}
+
+int nc_launch_record(struct nc_launch *launch, json_t *record, struct nc_error *reterr)
+{
+	return is_full(launch) ? 0 : nc_evidence_append(launch->evidence, record, reterr);
+}
+
 int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr)
 {
-	NC_JSON json_t *record = nc_event_json(event);
+	NC_JSON json_t *record = NULL;
 
+	if (is_full(launch))
+		return 0;
+	record = nc_event_json(event);
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	return nc_evidence_append(launch->evidence, record, reterr);
@@ -75,4 +95,16 @@ void nc_launch_events_close(struct nc_launch *launch)
 {
 	nc_events_close(launch->events);
 	launch->events = NULL;
+}
+
+void nc_launch_events_lose(struct nc_launch *launch)
+{
+	struct nc_error ignored; /* the loss is counted already */
+	bool had_edge = launch->edge.fd >= 0;
+
+	launch->events_lost++;
+	nc_launch_events_close(launch);
+	nc_edge_end(&launch->edge);
+	if (had_edge)
+		nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, &ignored);
 }

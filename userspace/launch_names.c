@@ -291,5 +291,5 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 		json_object_set_new(record, "addresses", json_integer(name->addresses));
 		json_object_set_new(record, "lifetime", json_integer(name->lifetime));
 	}
-	return nc_evidence_append(launch->evidence, record, reterr);
+	return nc_launch_record(launch, record, reterr);
 }

@@ -115,7 +115,7 @@ struct nc_launch {
 	int exec_error; /* negative errno of the command's exec; 0: it was not that */
 	json_t *passed; /* names that the Runner added to the environment */
 	struct nc_ending ending;
-	uint64_t events_lost; /* by the edge on its way here; the kernel counts its own */
+	uint64_t events_lost; /* on their way from the ring into the log; the kernel counts its own */
 };
 
 struct nc_phase {
@@ -154,11 +154,15 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr); /* 
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
 /* launch_events.c: the descriptor to wait on, edge or ring; some of the records, all that are left, without an edge */
+/* A record of what the workload caused; past the log's bound it is counted as lost. */
+int nc_launch_record(struct nc_launch *launch, json_t *record, struct nc_error *reterr);
 int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
 int nc_launch_events_fd(const struct nc_launch *launch);
 int nc_launch_events_step(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_events_finish(struct nc_launch *launch, struct nc_error *reterr); /* and closes */
 void nc_launch_events_close(struct nc_launch *launch);
+/* The reader failed. What it had taken and not handed over nobody knows: one loss at least. What an edge left in the ring is read here. */
+void nc_launch_events_lose(struct nc_launch *launch);
 /* launch_statement.c */
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_statement(struct nc_launch *launch);

@@ -63,6 +63,7 @@ struct nc_oci_hook {
 	const char *default_profile; /* a name in it; NULL: a container without an annotation is refused */
 	const union nc_address *upstreams;
 	size_t upstream_count;
+	uint64_t log_bytes; /* as launch.h has it */
 };
 
 /* Seals the container of `state` and leaves a supervisor behind. On return every phase of launch.h up to `sealed` has been gone through, or it failed and

@@ -185,6 +185,7 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	options.container = &container;
 	options.upstreams = hook->upstreams;
 	options.upstream_count = hook->upstream_count;
+	options.log_bytes = hook->log_bytes;
 	options.deadline_ms = CREATE_MS;
 	options.on_death = NC_ON_DEATH_KEEP;
 	r = with_supervisor(&options, profile_fd, reterr);

@@ -112,7 +112,7 @@ static int record_named(struct nc_launch *launch, const struct nc_named_event *n
 	record = nc_named_event_json(named);
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
-	return nc_evidence_append(launch->evidence, record, reterr);
+	return nc_launch_record(launch, record, reterr);
 }
 
 static bool not_refused(const void *context, const struct nc_label *label)
@@ -186,8 +186,7 @@ static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 		return nc_evidence_show(watch->launch->evidence, reterr);
 	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
-	nc_launch_events_close(watch->launch);
-	nc_edge_end(&watch->launch->edge);
+	nc_launch_events_lose(watch->launch);
 	end_at_once(watch, "edge_lost");
 	return 0;
 }

@@ -43,3 +43,35 @@ sum() { jq -s "$1" "$WORLD/evidence/events.jsonl"; }
 	[ $answer -eq $expected ]
 	"$netcordon" host status --root "$ROOT" --json | jq -e '.instances.used == 0 and .entries == {policy: 0, grants: 0, seen: 0}'
 }
+
+@test "a log has a bound: what comes past it is counted, and what was said is kept" {
+	local size
+	echo '{"version": 1, "log_bytes": 65536}' >"$WORLD/netcordon.conf"
+	# 1000 destinations of some 500 bytes each
+	RUN_OPTIONS="--config $WORLD/netcordon.conf" cordon "$tools/flood" 1 1000 $PUB_B 1024 1000 $PUB_A 443
+	size=$(jq -s 'map(select(.kind == "verdict") | tojson | length + 1) | add' "$WORLD/evidence/events.jsonl")
+	[ "$size" -gt 64000 ] && [ "$size" -lt 67000 ]
+	jq -e '.losses | tonumber > 500' "$WORLD/evidence/closing.json"
+	[ "$(jq -r .counters.workload.destination_not_listed "$WORLD/evidence/closing.json")" = 1000 ]
+	run "$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	[ "$status" -eq 5 ]
+	# the twin: what fits is complete
+	RUN_OPTIONS="--config $WORLD/netcordon.conf" cordon "$tools/flood" 1 100 $PUB_B 1024 10 $PUB_A 443
+	run "$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	[ "$status" -eq 0 ]
+}
+
+@test "where the table of repeats is too small, the evidence does not call itself complete" {
+	local lost
+	"$netcordon" host down --root "$ROOT" >/dev/null
+	echo '{"version": 1, "pools": {"seen_entries": 1024, "instances": 2, "ring_bytes": 4194304}}' >"$WORLD/netcordon.conf"
+	RUN_OPTIONS="--config $WORLD/netcordon.conf" cordon sh -c "$tools/flood 1 100 $PUB_B 1024 100 $PUB_A 443 && $tools/flood 1 4000 $PUB_B 2000 4000 $PUB_A 443"
+	lost=$(jq -r '.repeats_lost' "$WORLD/evidence/closing.json")
+	[ "$lost" -gt 0 ]
+	[ "$(sum '[.[] | select(.kind == "repeats") | .count | tonumber] | add')" -eq \
+		$(($(jq '[.counters.workload[] | tonumber] | add' "$WORLD/evidence/closing.json") - lost)) ]
+	jq -e '.losses == "0"' "$WORLD/evidence/closing.json"
+	run "$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	[ "$status" -eq 5 ]
+	"$netcordon" host down --root "$ROOT" >/dev/null
+}

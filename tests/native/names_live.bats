@@ -9,6 +9,7 @@ load names
 
 setup_file() {
 	names_up
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
 	cp "$BATS_TEST_DIRNAME/names_load.py" "$WORLD/load.py"
 	chmod 755 "$WORLD"
 	chmod 644 "$WORLD/load.py"
@@ -202,18 +203,29 @@ arrives() { arrived '.event=="data" and (.local | startswith("tcp " + $a + " "))
 	[ "$(grep -c "^$PUB_A\$" "$WORLD/other.out")" -eq "$(sed -n 's/^asked //p' "$WORLD/other.out")" ]
 	# told one by one up to a bound, counted beyond it
 	[ "$(grep -c name_not_listed "$WORLD/evidence/events.jsonl")" -le 4096 ]
-	jq -e '.names_not_told | tonumber > 0' "$WORLD/evidence/closing.json"
+	jq -e '.losses == "0" and (.names_not_told | tonumber > 0)' "$WORLD/evidence/closing.json"
+	run "$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	[ "$status" -eq 5 ]
 }
 
 @test "the edge dies: the workload with it, nothing has opened, and the evidence says so" {
+	local edge
 	listed stay "$(name stay)"
 	cp "$WORLD/stay.json" "$WORLD/profile.json"
 	obedient edge-"$WL"
 	mark
-	kill -9 "$(pgrep -x netcordon-edge -P "$(supervisor)")"
+	edge=$(pgrep -x netcordon-edge -P "$(supervisor)")
+	# it leaves something in the ring, too
+	kill -STOP "$edge"
+	work "timeout 5 $tools/attempt tcp $PUB_B 443" || true
+	kill -9 "$edge"
 	over
-	jq -e '.result.cause=="edge_lost"' "$WORLD/evidence/closing.json"
+	jq -e '.result.cause=="edge_lost" and .losses=="1"' "$WORLD/evidence/closing.json"
+	event ".kind==\"verdict\" and .destination==\"$PUB_B\""
 	nothing_reached $PUB_A 443
+	nothing_reached $PUB_B 443
+	run "$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	[ "$status" -eq 5 ]
 }
 
 @test "the supervisor dies and the workload is kept: no name resolves, and whoever takes the resolver's port hears nothing" {
