@@ -10,6 +10,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
+EXAMPLEDIR ?= $(DOCDIR)/examples
+DRIVERDIR  ?= $(PREFIX)/lib/netcordon/drivers
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
@@ -57,7 +59,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform mutants fuzz bench soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -136,6 +138,13 @@ $B/mutant/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -c $< -o $@.full
 	$(Q)$(BPFTOOL) gen object $@ $@.full
 
+# The same, with maps that programs may write: a map's flags are fixed when the object is made.
+$B/mutant/writable.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DNC_MUTANTS -DNC_MUTANT_WRITABLE -c $< -o $@.full
+	$(Q)$(BPFTOOL) gen object $@ $@.full
+
 $B/mutant/%.o: %.c $B/netcordon.skel.h $B/manifest.h
 	$(say) CC $@
 	@mkdir -p $(@D)
@@ -151,8 +160,9 @@ $B/mutant/userspace/revision.o: userspace/revision.c $B/mutant/manifest.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I$B/mutant $(CPPFLAGS) $(CFLAGS) -DNC_MUTANTS -c $< -o $@
 
-WITH_SWITCHES := userspace/invocation.o $(addprefix userspace/,canary.o child.o launch_names.o launch_seal.o launch_update.o privileges.o revision.o)
-$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/netcordon-edge
+# Every file that asks NC_MUTANT_OFF, and the two that hold what the program is.
+WITH_SWITCHES := userspace/invocation.o userspace/revision.o $(patsubst %.c,%.o,$(shell grep -lw NC_MUTANT_OFF userspace/*.c))
+$B/mutant/netcordon: $B/mutant/mutants/options.o $(WITH_SWITCHES:%=$B/mutant/%) $B/userspace/main.o $(filter-out $(WITH_SWITCHES:%=$B/%),$(USERSPACE)) $(LOADER) | $B/mutant/netcordon.bpf.o $B/mutant/writable.bpf.o $B/netcordon-edge
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 	$(Q)cp $B/netcordon-edge $@-edge
@@ -254,10 +264,18 @@ tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netc
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
+$B/tests/bench/%.bpf.o: tests/bench/%.bpf.c
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+# What each of them is linked with; the others with nothing.
+$B/tests/bench/empty_hooks $B/tests/bench/fill_maps: BENCH_LIBS := $(foreach l,bpf elf z,$(call archive,$l))
+$B/tests/bench/sign_cost: BENCH_LIBS := $(call archive,sodium)
 $B/tests/bench/%: tests/bench/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -MMD -MP $< -o $@
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) -Ikernel-headers -MMD -MP $< -o $@ $(BENCH_LIBS)
 
 MINUTES ?= 10
 $B/tests/soak/%.so: tests/soak/%.c
@@ -269,17 +287,20 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-bench: deps ## a launch beside fork and exec, unshare, bubblewrap, crun (LAUNCHES=200); a call with the programs beside one without; the resolver beside dnsmasq; a name on the wire
+BENCH := $(addprefix $B/tests/bench/,call_cost launch_cost named_cost empty_hooks fill_maps sign_cost empty.bpf.o)
+bench: deps ## what calls, packets, launches, names and crowds cost, beside nothing, empty hooks, nftables, a proxy, other sandboxes: $B/bench/report.md
 	$(Q)tests/deps bench
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/call_cost $B/tests/bench/launch_cost $B/tests/bench/named_cost
-	$(Q)tests/bench/bench $B/netcordon $B/tests/bench/call_cost $B/tests/bench/launch_cost $(LAUNCHES)
-	$(Q)tests/bench/resolver $B/netcordon
-	$(Q)tests/bench/named $B/netcordon $B/tests/bench/named_cost
+	$(Q)$(MAKE) --no-print-directory all $(BENCH)
+	$(Q)tests/bench/bench $B
 
 # CONFORM passes options on: CONFORM="--fact default_deny".
 conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/conform $(or $(DRIVER),run) $(CONFORM)
+
+twice: deps ## the same matrix two times, compared case by case; DRIVER and CONFORM as for conform
+	$(Q)$(MAKE) --no-print-directory all tools-built
+	$(Q)tests/twice $(or $(DRIVER),run) $(CONFORM)
 
 mutants: deps ## for every check a case that turns red when it is switched off
 	$(Q)$(MAKE) --no-print-directory all tools-built
@@ -323,10 +344,10 @@ INSTALLED = \
 	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
 	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
 	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
-	examples/netcordon.conf:$(DATADIR)/examples/netcordon.conf:644 \
-	examples/allowlist.json:$(DATADIR)/examples/allowlist.json:644 \
-	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(DATADIR)/examples/$f:755) \
-	examples/verify.c:$(DATADIR)/examples/verify.c:644 \
+	examples/netcordon.conf:$(EXAMPLEDIR)/netcordon.conf:644 \
+	examples/allowlist.json:$(EXAMPLEDIR)/allowlist.json:644 \
+	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(EXAMPLEDIR)/$f:755) \
+	examples/verify.c:$(EXAMPLEDIR)/verify.c:644 \
 	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
 	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
 	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
@@ -335,8 +356,8 @@ INSTALLED = \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
 	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
-	$(foreach d,$(DRIVERS),$B/drivers/$d:$(LIBDIR)/netcordon/drivers/$d:755) \
-	examples/hooks.d.json:$(DATADIR)/examples/hooks.d.json:644 \
+	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
+	examples/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
 	docs/oci.md:$(DOCDIR)/oci.md:644 \
@@ -353,7 +374,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(LIBDIR)/netcordon/drivers $(LIBDIR)/netcordon $(DATADIR)/examples $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

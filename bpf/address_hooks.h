@@ -142,8 +142,10 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 
 	sighting.hook = hook;
 	sighting.family = family;
-	sighting.socket_cookie = bpf_get_socket_cookie(ctx);
-	nc_note_task(slot, &flow, &verdict, &sighting);
+	if (nc_count_new(slot, &flow, &verdict, &sighting)) {
+		sighting.socket_cookie = bpf_get_socket_cookie(ctx);
+		nc_tell_task(slot, &flow, &verdict, &sighting);
+	}
 
 	if (verdict.decision == NC_ALLOW) {
 		if (!sends && label)

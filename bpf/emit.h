@@ -131,15 +131,13 @@ static __always_inline int nc_event_send_named(struct __sk_buff *skb, const stru
 	return 1;
 }
 
-/* Counts the decision; the row of `seen` that it belongs to, counted too. NULL: the map is full of others. */
-static __always_inline struct nc_seen_value *nc_sight(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-						      const struct nc_sighting *sighting)
+/* The row of `seen` that a decision belongs to; NULL: it has none. */
+static __always_inline struct nc_seen_value *nc_seen_row(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+							 const struct nc_sighting *sighting, int make)
 {
 	struct nc_seen_key key = {};
 	struct nc_seen_value fresh = {}, *value;
-	__u64 now = bpf_ktime_get_boot_ns();
 
-	nc_count(sighting->slot_index, verdict->reason);
 	key.generation = slot->generation;
 	key.destination = flow->destination;
 	key.port_be = flow->port_be;
@@ -148,35 +146,62 @@ static __always_inline struct nc_seen_value *nc_sight(const struct nc_slot *slot
 	key.authority = slot->authority;
 	key.name_hash = sighting->name_hash;
 	value = bpf_map_lookup_elem(&seen, &key);
-	if (!value) {
-		fresh.first_ns = now;
+	if (!value && make) {
+		fresh.first_ns = bpf_ktime_get_boot_ns();
 		bpf_map_update_elem(&seen, &key, &fresh, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(&seen, &key);
-	}
-	if (value) {
-		__sync_fetch_and_add(&value->count, 1);
-		value->last_ns = now;
 	}
 	return value;
 }
 
-/* Counts the decision, and tells it when it is new. slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
-static __always_inline void nc_note(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
-				    const struct nc_sighting *sighting, int has_task)
+/*
+ * Counts the decision; its row of `seen`, counted too. NULL: the map is full of others. Reading the clock costs more than a look-up, and a tick is a word in
+ * memory: so the clock is read once in each.
+ */
+static __always_inline struct nc_seen_value *nc_sight(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+						      const struct nc_sighting *sighting)
+{
+	struct nc_seen_value *value = nc_seen_row(slot, flow, verdict, sighting, 1);
+	__u32 tick = (__u32)bpf_jiffies64();
+
+	nc_count(sighting->slot_index, verdict->reason);
+	if (value) {
+		__sync_fetch_and_add(&value->count, 1);
+		if (value->tick != tick || !value->last_ns) {
+			value->tick = tick;
+			value->last_ns = bpf_ktime_get_boot_ns();
+		}
+	}
+	return value;
+}
+
+/* Counts the decision. Returns 1 when it is to be told, and then it stands as told: nc_tell takes that back where it fails. */
+static __always_inline int nc_counted_new(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+					  const struct nc_sighting *sighting)
 {
 	struct nc_seen_value *value = nc_sight(slot, flow, verdict, sighting);
 
 	if (value) {
 		/* Two processors may both see 0 here: an event too many, never one too few. */
 		if (value->reported)
-			return;
+			return 0;
 		value->reported = 1;
 	}
-	if (!nc_event_send(slot, flow, verdict, sighting, has_task)) {
-		nc_count(sighting->slot_index, NC_COUNTER_LOST);
-		if (value)
-			value->reported = 0;
-	}
+	return 1;
+}
+
+/* slot may be freed at this moment: then the record carries generation 0 and readers skip it. */
+static __always_inline void nc_tell(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				    const struct nc_sighting *sighting, int has_task)
+{
+	struct nc_seen_value *value;
+
+	if (nc_event_send(slot, flow, verdict, sighting, has_task))
+		return;
+	nc_count(sighting->slot_index, NC_COUNTER_LOST);
+	value = nc_seen_row(slot, flow, verdict, sighting, 0);
+	if (value)
+		value->reported = 0;
 }
 
 /* The same for a refused name. A connection that is to be ended is told each time, for whoever ends it. */
@@ -197,18 +222,34 @@ static __always_inline void nc_note_name(struct __sk_buff *skb, const struct nc_
 	}
 }
 
+/* In two steps, for callers that have something to find out for the telling alone: it happens once, the counting each time. */
+static __noinline int nc_count_new(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				   const struct nc_sighting *sighting)
+{
+	return nc_counted_new(slot, flow, verdict, sighting);
+}
+
+static __noinline int nc_tell_task(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
+				   const struct nc_sighting *sighting)
+{
+	nc_tell(slot, flow, verdict, sighting, 1);
+	return 0;
+}
+
 /* With the current task and without: packet programs, and setsockopt on 5.10, may not even load with the helpers that ask for it. */
 static __noinline int nc_note_task(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
 				   const struct nc_sighting *sighting)
 {
-	nc_note(slot, flow, verdict, sighting, 1);
+	if (nc_counted_new(slot, flow, verdict, sighting))
+		nc_tell(slot, flow, verdict, sighting, 1);
 	return 0;
 }
 
 static __noinline int nc_note_plain(const struct nc_slot *slot, const struct nc_flow *flow, const struct nc_verdict *verdict,
 				    const struct nc_sighting *sighting)
 {
-	nc_note(slot, flow, verdict, sighting, 0);
+	if (nc_counted_new(slot, flow, verdict, sighting))
+		nc_tell(slot, flow, verdict, sighting, 0);
 	return 0;
 }
 

@@ -28,32 +28,48 @@ static __always_inline int nc_guard(const struct nc_slot *slot, __u32 slot_index
 	return NC_REFUSE;
 }
 
+/*
+ * The common case, asked first, because it asks for less: the socket's own label names a live slot, and the current task stands in that slot's cgroup. No
+ * sealed cgroup lies below another, so this is the slot that the long way would find.
+ */
+static __always_inline int nc_guard_at_home(const struct nc_label *label)
+{
+	const struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
+
+	return slot && slot->generation && slot->generation == label->generation && nc_current_inside(slot);
+}
+
 SEC("cgroup/sock_create")
 int guard_sock_create(struct bpf_sock *ctx)
 {
+	struct nc_label *label = bpf_sk_storage_get(&labels, ctx, 0, 0);
 	__u32 slot_index = 0;
-	struct nc_slot *slot = nc_current_slot(&slot_index);
+	struct nc_slot *slot;
 	struct nc_flow flow = {};
 
+	if (nc_guard_at_home(label))
+		return NC_PASS;
+	slot = nc_current_slot(&slot_index);
 	if (!slot)
 		return NC_PASS;
 	flow.protocol = (__u8)ctx->protocol;
-	return nc_guard(slot, slot_index, bpf_sk_storage_get(&labels, ctx, 0, 0), &flow, NC_HOOK_GUARD_SOCK_CREATE, 0);
+	return nc_guard(slot, slot_index, label, &flow, NC_HOOK_GUARD_SOCK_CREATE, 0);
 }
 
 static __always_inline int nc_guard_call(struct bpf_sock_addr *ctx, int family, int hook)
 {
-	__u32 slot_index = 0;
-	struct nc_slot *slot = nc_current_slot(&slot_index);
 	struct bpf_sock *socket = ctx->sk;
-	struct nc_label *label = 0;
+	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	__u32 slot_index = 0;
+	struct nc_slot *slot;
 	struct nc_flow flow = {};
 
+	if (nc_guard_at_home(label))
+		return NC_PASS;
+	slot = nc_current_slot(&slot_index);
 	if (!slot)
 		return NC_PASS;
 	nc_flow_from_call(&flow, ctx, family);
-	if (socket)
-		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	return nc_guard(slot, slot_index, label, &flow, hook, family);
 }
 

@@ -12,11 +12,17 @@
 #include "netcordon_abi.h"
 #include <bpf/bpf_helpers.h>
 
+#ifdef NC_MUTANT_WRITABLE /* an object for the matrix alone (Makefile) */
+#define NC_READ_ONLY 0
+#else
+#define NC_READ_ONLY BPF_F_RDONLY_PROG
+#endif
+
 /* Written by the loader: which ancestors to look at, NAT64 prefixes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_MMAPABLE);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct nc_settings);
 } settings SEC(".maps");
@@ -25,7 +31,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_MMAPABLE);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct nc_slot);
 } authorities SEC(".maps");
@@ -33,7 +39,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
-	__uint(map_flags, BPF_F_RDONLY_PROG);
+	__uint(map_flags, NC_READ_ONLY);
 	__type(key, __u64);
 	__type(value, __u32);
 } authority_of_cgroup SEC(".maps");
@@ -42,7 +48,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, struct nc_policy_key);
 	__type(value, struct nc_policy_value);
 } workload_policy SEC(".maps");
@@ -50,7 +56,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, struct nc_policy_key);
 	__type(value, struct nc_policy_value);
 } plane_policy SEC(".maps");
@@ -59,7 +65,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, struct nc_name_key);
 	__type(value, __u32);
 } names SEC(".maps");
@@ -68,7 +74,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, struct nc_grant_key);
 	__type(value, struct nc_grant_value);
 } grants SEC(".maps");
@@ -77,7 +83,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_NO_PREALLOC);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, union nc_address);
 	__type(value, __u32);
 } host_floor SEC(".maps");

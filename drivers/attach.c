@@ -21,11 +21,13 @@ static const char *revision(const json_t *request)
 
 static json_t *describe(const json_t *request)
 {
+	bool mutant = netcordon_option(request, "mutant");
+
 	if (!netcordon_option(request, "netcordon") || !netcordon_option(request, "root"))
 		return refuse("options", "netcordon and root are needed");
-	return offering(
-		description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : ""),
-		"update");
+	return offering(lacking(description(PROVIDER, revision(request), "workload plane", "direct", mutant ? NETCORDON_CHECKS : ""),
+				NETCORDON_PROCESS_CHECKS),
+			netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins");
 }
 
 static void cgroup_of(const json_t *state, char path[700])
@@ -37,7 +39,7 @@ static json_t *prepare(const json_t *request)
 {
 	char cgroup[700], evidence[512];
 	json_t *state = NULL;
-	json_t *refusal = netcordon_ready(request, &state);
+	json_t *refusal = netcordon_ready(request, &state), *answer;
 	struct line line;
 
 	if (refusal)
@@ -61,9 +63,11 @@ static json_t *prepare(const json_t *request)
 	netcordon_add(&line, evidence);
 	if (netcordon_start(state, &line, evidence) < 0) {
 		rmdir(cgroup);
-		return refuse("attach", "the cgroup was not sealed");
+		return netcordon_refusal(state, "attach");
 	}
-	return prepared(PROVIDER, revision(request), state);
+	answer = prepared(PROVIDER, revision(request), state);
+	netcordon_point_out(state, answer);
+	return answer;
 }
 
 static json_t *exec(const json_t *request)

@@ -14,6 +14,7 @@
 #include "netcordon.h"
 
 #define DOWN_AT_A_TIME 6
+#define START_STEPS 2000 /* of 10 ms: programs may have to be loaded, on a busy machine */
 
 const char *netcordon_option(const json_t *request, const char *name)
 {
@@ -96,12 +97,6 @@ static int tool(const json_t *state, struct line *line)
 	return run_tool(&place, line->words, "");
 }
 
-static void wait_until_file(const char *path)
-{
-	for (int i = 0; i < 400 && access(path, F_OK); i++)
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-}
-
 static json_t *state_of(const json_t *request, const char *root, const char *program)
 {
 	const char *scratch = text_at(request, "scratch", NULL);
@@ -117,7 +112,7 @@ static json_t *state_of(const json_t *request, const char *root, const char *pro
 			 text_at(request, "credentials", "NC_PLANE_CREDENTIAL", NULL) ?: "", "launches", 0);
 }
 
-/* A cgroup of its own for netcordon as it is, and one for each set of checks that is off: each is a host with programs of its own, which are loaded
+/* A cgroup of its own for netcordon as it is, one for each set of checks that is off, and one for each run that wants to be apart: each is a host with programs of its own, which are loaded
  * once and stay until the matrix says that it is done. */
 static int make_root(const json_t *request, const char *off, char own_root[600])
 {
@@ -126,6 +121,8 @@ static int make_root(const json_t *request, const char *off, char own_root[600])
 	for (const char *at = off; *at && length < 500; at++)
 		own_root[length++] = *at == ' ' ? '-' : *at;
 	own_root[length] = '\0';
+	if (json_is_true(part_at(request, "apart", NULL)))
+		snprintf(own_root + length, (size_t)(600 - length), "-apart-%.8s", text_at(request, "instance", NULL));
 	return mkdir(own_root, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -168,7 +165,7 @@ bool netcordon_lsm(const json_t *request)
 	return false;
 }
 
-json_t *netcordon_cgroups(const json_t *state)
+static json_t *cgroups_of(const json_t *state)
 {
 	char slice[700], outside[700], unsealed[800];
 	const char *root = text_at(state, "root", NULL);
@@ -179,47 +176,97 @@ json_t *netcordon_cgroups(const json_t *state)
 	snprintf(unsealed, sizeof(unsealed), "%s/unsealed", slice);
 	if (mkdir(unsealed, 0755) < 0 && errno != EEXIST)
 		return NULL;
-	return json_pack("{s:s s:s}", "outside", outside, "unsealed", unsealed);
+	return json_pack("{s:s s:s s:s}", "outside", outside, "unsealed", unsealed, "root", root);
+}
+
+/* The folder's name ends in the number of the root's cgroup, which is that of its inode. */
+static json_t *pins_of(const json_t *state)
+{
+	static const char where[] = "/sys/fs/bpf/netcordon";
+	char ending[32], path[200], policy[240];
+	struct stat root;
+	struct dirent *entry;
+	json_t *pins = NULL;
+	DIR *folder;
+
+	if (stat(text_at(state, "root", NULL), &root) < 0 || !(folder = opendir(where)))
+		return NULL;
+	snprintf(ending, sizeof(ending), "-%llx", (unsigned long long)root.st_ino);
+	while (!pins && (entry = readdir(folder))) {
+		const char *dash = strchr(entry->d_name, '-');
+
+		if (!dash || strcmp(dash, ending))
+			continue;
+		snprintf(path, sizeof(path), "%s/%.100s", where, entry->d_name);
+		snprintf(policy, sizeof(policy), "%s/maps/workload_policy", path);
+		pins = json_pack("{s:s s:s}", "folder", path, "policy", policy);
+	}
+	closedir(folder);
+	return pins;
+}
+
+void netcordon_point_out(const json_t *state, json_t *answer)
+{
+	json_t *cgroups = cgroups_of(state), *pins = pins_of(state);
+
+	if (cgroups)
+		json_object_set_new(answer, "cgroups", cgroups);
+	if (pins)
+		json_object_set_new(answer, "pins", pins);
+}
+
+static void errors_of(const json_t *state, char ret_path[512])
+{
+	snprintf(ret_path, 512, "%s/errors", text_at(state, "scratch", NULL));
+}
+
+json_t *netcordon_refusal(const json_t *state, const char *code)
+{
+	char errors[512], text[240] = "";
+	NC_CLOSE int fd = -1;
+
+	errors_of(state, errors);
+	fd = open(errors, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		text[strcspn(text, "\n")] = '\0';
+	return refuse(code, "%s", *text ? text : "netcordon failed without a word");
 }
 
 /* How netcordon's own failure is told from the command's status: its error is one line on standard error, kept in a file. */
 json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *request)
 {
-	NC_JSON json_t *command = json_pack("[s,s,s,s,s]", "sh", "-c", "exec \"$@\" 2>>\"$0\"", "", "--");
-	char errors[512], text[240] = "";
+	NC_JSON json_t *command = json_array(), *ask = json_object();
+	char errors[512];
 	struct nc_plain place = outside(state);
-	json_t *answer, *ask = json_object();
-	NC_CLOSE int fd = -1;
+	json_t *answer;
 	const json_t *word;
 	size_t i;
 
-	snprintf(errors, sizeof(errors), "%s/errors", text_at(state, "scratch", NULL));
-	json_array_set_new(command, 3, json_string(errors));
-	json_array_remove(command, 4);
+	errors_of(state, errors);
+	place.errors = errors;
+	unlink(errors);
 	for (size_t at = 0; at < line->count; at++)
 		json_array_append_new(command, json_string(line->words[at]));
 	json_array_append_new(command, json_string("--"));
 	json_array_foreach(part_at(request, "command", NULL), i, word) json_array_append(command, (json_t *)word);
-	unlink(errors);
 	json_object_set(ask, "command", command);
 	json_object_set(ask, "deadline_ms", (json_t *)part_at(request, "deadline_ms", NULL));
 	answer = run_command(ask, &place);
-	json_decref(ask);
 	if (json_integer_value(part_at(answer, "exited", NULL)) != 125)
 		return answer;
 	json_decref(answer);
-	fd = open(errors, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
-		text[strcspn(text, "\n")] = '\0';
-	return refuse("launch", "%s", *text ? text : "netcordon failed without a word");
+	return netcordon_refusal(state, "launch");
 }
 
-/* The instance's own process, which stays until it is stopped; what it prints goes nowhere. */
+/* The instance's own process, which stays until it is stopped; what it prints goes nowhere, and its errors into the file. */
 static void __attribute__((noreturn)) become_background(const json_t *state, struct line *line)
 {
 	struct nc_plain place = outside(state);
 	int null = open("/dev/null", O_RDWR);
+	char errors[512];
 
+	errors_of(state, errors);
+	place.errors = errors;
 	setsid();
 	dup2(null, 0);
 	dup2(null, 1);
@@ -238,7 +285,8 @@ int netcordon_start(const json_t *state, struct line *line, const char *evidence
 		become_background(state, line);
 	/* A signed checkpoint is what a supervisor writes first when everything is in force. */
 	snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.json", evidence);
-	wait_until_file(checkpoint);
+	for (int i = 0; i < START_STEPS && child > 0 && access(checkpoint, F_OK) && !waitpid(child, NULL, WNOHANG); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	return child < 0 || access(checkpoint, F_OK) ? -EIO : 0;
 }
 
@@ -330,9 +378,14 @@ json_t *netcordon_plane(const json_t *request)
 void netcordon_stop_instance(const json_t *state, const char *instance)
 {
 	struct line line = netcordon_line(state, "stop\0");
+	struct nc_plain place = outside(state);
+	char errors[512];
 
+	/* That it has ended by itself is nobody's error. */
+	errors_of(state, errors);
+	place.errors = errors;
 	netcordon_add(&line, instance);
-	tool(state, &line);
+	run_tool(&place, line.words, "");
 }
 
 void netcordon_stop(const json_t *state)
@@ -367,7 +420,7 @@ void netcordon_down(const json_t *request)
 	int running = 0;
 
 	while (folder && (entry = readdir(folder))) {
-		bool whole = !strcmp(entry->d_name, "whole");
+		bool whole = !strncmp(entry->d_name, "whole", 5);
 		const char *program = netcordon_option(request, whole ? "netcordon" : "mutant");
 		char own_root[600];
 		pid_t child;

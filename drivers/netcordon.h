@@ -11,14 +11,15 @@
 #ifndef NC_DRIVERS_NETCORDON_H
 #define NC_DRIVERS_NETCORDON_H
 
+#include "checks.h"
+#include "mutants.h"
 #include "verbs.h"
 
-/* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h. */
-#define NETCORDON_CHECKS                                                                                                                             \
-	"protocol label authority mode_none floor public listed port separate bind option egress_destination egress_form egress_loopback "           \
-	"egress_revision ingress guard recheck resolver unix grant_policy grant_expiry resolver_mark passed family wire wire_grant wire_port "       \
-	"wire_again wire_quic canary resolver_filter resolver_cache grant_filter ring_filter descriptors privileges revocation flows_end "           \
-	"edge_credential"
+/* Checks that can be left out, in the words of bpf/checks.h and userspace/mutants.h, each followed by a blank. */
+#define NETCORDON_KERNEL_WORD(symbol, bit, word, meaning) word " "
+#define NETCORDON_LAUNCH_WORD(word, meaning) word " "
+#define NETCORDON_CHECKS NC_CHECKS(NETCORDON_KERNEL_WORD) NC_LAUNCH_CHECKS(NETCORDON_LAUNCH_WORD)
+#define NETCORDON_PROCESS_CHECKS NC_PROCESS_CHECKS(NETCORDON_LAUNCH_WORD)
 
 /* A netcordon command line, growing at its end. */
 struct line {
@@ -33,12 +34,15 @@ void netcordon_add(struct line *line, const char *word);
 
 /* Do BPF security hooks act on this kernel? netcordon says. */
 bool netcordon_lsm(const json_t *request);
-/* {"outside", "unsealed"}: a cgroup of the root for whoever is no workload, and one of the slice that no policy is given to. NULL: they cannot be made. */
-json_t *netcordon_cgroups(const json_t *state);
+/* Adds to the answer of a prepare: "cgroups" {"outside", "unsealed", "root"}, a cgroup of the root for whoever is no workload, one of the slice that no policy
+ * is given to, and the root; "pins" {"folder", "policy"}. What cannot be made or found is left out. */
+void netcordon_point_out(const json_t *state, json_t *answer);
 /* Cgroup, profile, configuration, key and programs for one instance. NULL and *ret_state, or the refusal to answer with. */
 json_t *netcordon_ready(const json_t *request, json_t **ret_state);
 /* Starts a command line that stays, and waits until its evidence says that everything is in force. */
 int netcordon_start(const json_t *state, struct line *line, const char *evidence);
+/* The refusal with the first line of netcordon's own errors. */
+json_t *netcordon_refusal(const json_t *state, const char *code);
 /* Runs `line -- COMMAND` of the request; netcordon's own failure (125) becomes a refusal with its words. */
 json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *request);
 json_t *netcordon_plane(const json_t *request);			       /* the request's command under the plane of the state's instance */

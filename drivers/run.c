@@ -22,7 +22,7 @@ static json_t *describe(const json_t *request)
 		return refuse("options", "netcordon and root are needed");
 	return offering(
 		description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : ""),
-		netcordon_lsm(request) ? "cgroups update lsm" : "cgroups update");
+		netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins");
 }
 
 static struct line run_line(const json_t *state, const char *instance, char evidence[512])
@@ -59,7 +59,7 @@ static int start_instance(const json_t *state)
 
 static json_t *prepare(const json_t *request)
 {
-	json_t *state = NULL, *answer, *cgroups;
+	json_t *state = NULL, *answer;
 	json_t *refusal = netcordon_ready(request, &state);
 
 	if (refusal)
@@ -67,9 +67,7 @@ static json_t *prepare(const json_t *request)
 	if (part_at(request, "profile", "plane", NULL) && start_instance(state) < 0)
 		return refuse("launch", "the instance did not start");
 	answer = prepared(PROVIDER, revision(request), state);
-	cgroups = netcordon_cgroups(state);
-	if (cgroups)
-		json_object_set_new(answer, "cgroups", cgroups);
+	netcordon_point_out(state, answer);
 	return answer;
 }
 

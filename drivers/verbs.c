@@ -47,6 +47,23 @@ json_t *offering(json_t *description, const char *offers)
 	return description;
 }
 
+json_t *lacking(json_t *description, const char *mutants)
+{
+	NC_JSON json_t *gone = words(mutants);
+	json_t *kept = json_array(), *word;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(description, "mutants"), i, word)
+	{
+		for (j = 0; j < json_array_size(gone) && !json_equal(word, json_array_get(gone, j)); j++)
+			;
+		if (j == json_array_size(gone))
+			json_array_append(kept, word);
+	}
+	json_object_set_new(description, "mutants", kept);
+	return description;
+}
+
 json_t *prepared(const char *provider, const char *revision, json_t *state)
 {
 	return json_pack("{s:i s:s s:s s:o}", "version", NC_DRIVER_VERSION, "provider", provider, "provider_revision", revision, "state", state);

@@ -23,6 +23,8 @@ int verbs_main(int argc, char **argv, const struct verbs *verbs);
 json_t *refuse(const char *code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 json_t *description(const char *provider, const char *revision, const char *authorities, const char *transport, const char *mutants);
 json_t *offering(json_t *description, const char *offers); /* the same with what it can do besides */
+/* Takes from its mutants the words of a list divided by blanks. */
+json_t *lacking(json_t *description, const char *mutants);
 /* {"version": 1, "provider", "provider_revision", "state": state}; takes the reference. */
 json_t *prepared(const char *provider, const char *revision, json_t *state);
 json_t *nothing(const json_t *request); /* a teardown that has nothing to do */

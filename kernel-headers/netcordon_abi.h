@@ -25,7 +25,7 @@
 #endif
 
 /* Raised whenever a record below changes its layout or its meaning. It stands in every pin's folder name and in every event. */
-#define NC_ABI_VERSION 2
+#define NC_ABI_VERSION 3
 
 union nc_address {
 	__u8 bytes[16];
@@ -305,8 +305,9 @@ struct nc_seen_key {
 struct nc_seen_value {
 	__u64 count;
 	__u64 first_ns;
-	__u64 last_ns;
-	__u64 reported; /* 1: an event was delivered. 0: the ring was full; the next sight tries again */
+	__u64 last_ns;	/* at most one of the kernel's ticks (1 to 10 ms) early: the clock is asked once in each */
+	__u32 reported; /* 1: an event was delivered. 0: the ring was full; the next sight tries again */
+	__u32 tick;	/* the programs only: the low bits of the tick that last_ns was read in */
 };
 
 /* ---- map `counters`: array, index = slot -------------------------------------------------------------------------------------------------- */

@@ -227,7 +227,7 @@ int nc_claim_open(struct nc_host *host, const char *name, int record_fd, struct 
 		return r;
 	}
 	claim->record_fd = record_fd;
-	r = nc_record_read(record_fd, &claim->record, reterr);
+	r = nc_record_read_left(record_fd, &claim->record, reterr);
 	r = r < 0 ? r : cgroups_open(claim, reterr);
 	if (r < 0) {
 		nc_claim_free(claim);
@@ -242,7 +242,7 @@ static int clear_the_way(struct nc_claim *claim, struct nc_error *reterr)
 {
 	struct nc_record old;
 	bool populated = false;
-	int r = nc_record_read(claim->record_fd, &old, reterr);
+	int r = nc_record_read_left(claim->record_fd, &old, reterr);
 
 	if (r < 0 || !old.generation)
 		return r;

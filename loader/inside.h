@@ -172,6 +172,8 @@ struct nc_record {
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* INSTANCE_EXISTS while somebody holds it */
 int nc_record_open(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* without the lock; INSTANCE_UNKNOWN */
 int nc_record_read(int fd, struct nc_record *ret_record, struct nc_error *reterr);		  /* generation 0 when there is none */
+/* The same for whoever clears up: one that is not whole says nothing, and what it should speak of is found as what no record speaks of. */
+int nc_record_read_left(int fd, struct nc_record *ret_record, struct nc_error *reterr);
 int nc_record_write(int fd, const struct nc_record *record, struct nc_error *reterr);
 int nc_record_held(int fd, bool *ret_held, struct nc_error *reterr);
 int nc_record_drop(struct nc_host *host, const char *name, struct nc_error *reterr); /* the folder, the claim file last */

@@ -261,7 +261,7 @@ static int doomed(struct cleaning *cleaning, const char *name, bool *ret_held, s
 	if (r < 0)
 		return error->code == NC_E_INSTANCE_UNKNOWN ? !cleaning->dead_only : r;
 	r = nc_record_held(fd, ret_held, error);
-	r = r < 0 ? r : nc_record_read(fd, &record, error);
+	r = r < 0 ? r : nc_record_read_left(fd, &record, error);
 	if (r < 0)
 		return r;
 	return cleaning->all || (!*ret_held && !keep(&record) && !(cleaning->dead_only && may_run(&record)));

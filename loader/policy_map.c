@@ -84,25 +84,54 @@ int nc_policy_remove(int map_fd, uint64_t generation, uint64_t revision, const s
 	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "remove %zu policy entries", image->count) : 0;
 }
 
+static int count_entry(void *context, const void *key, const void *value)
+{
+	(void)key, (void)value;
+	++*(size_t *)context;
+	return 0;
+}
+
+static int full(const struct nc_image *image, struct nc_error *reterr)
+{
+	nc_error_set(reterr, NC_E_POLICY_FULL, -E2BIG, "the map is full: %zu policy entries do not fit", image->count);
+	return nc_error_hint(reterr, "raise pools.policy_entries in the configuration, then netcordon host down and host up");
+}
+
+/* A large image that does not fit must not hold the map's last places, even for a moment: others would be refused meanwhile. */
+static int room_for(int map_fd, const struct nc_image *image, struct nc_error *reterr)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+	size_t taken = 0;
+	int r = image->count < CHUNK ? 0 : bpf_obj_get_info_by_fd(map_fd, &info, &size);
+
+	if (r)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "look at a policy map");
+	if (!info.max_entries)
+		return 0;
+	r = nc_map_walk(map_fd, sizeof(struct nc_policy_key), sizeof(struct nc_policy_value), count_entry, &taken, reterr);
+	if (r < 0)
+		return r;
+	return taken + image->count > info.max_entries ? full(image, reterr) : 0;
+}
+
 int nc_policy_write(int map_fd, uint64_t generation, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
 {
 	NC_FREE struct chunk *chunk = malloc(sizeof(*chunk));
 	struct nc_error second;
 	size_t from = 0;
-	int r = 0;
+	int r = chunk ? room_for(map_fd, image, reterr) : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "write %zu policy entries", image->count);
 
-	if (!chunk)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "write %zu policy entries", image->count);
+	if (r < 0)
+		return r;
 	for (; from < image->count && !r; from += CHUNK)
 		r = chunk_write(map_fd, chunk, chunk_fill(chunk, image, from, generation, revision));
 	if (!r)
 		return 0;
-	if (r == -E2BIG) {
-		nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map is full: %zu policy entries do not fit", image->count);
-		nc_error_hint(reterr, "raise pools.policy_entries in the configuration, then netcordon host down and host up");
-	} else {
+	if (r == -E2BIG)
+		full(image, reterr);
+	else
 		nc_error_sys(reterr, NC_E_SYSTEM, r, "write %zu policy entries", image->count);
-	}
 	if (from > image->count)
 		from = image->count;
 	nc_policy_remove(map_fd, generation, revision, &(struct nc_image){.entries = image->entries, .count = from}, &second);

@@ -14,6 +14,7 @@
 
 #define RECORD_MAGIC "ncclaim1"
 #define RETRIES 16
+#define NO_RECORD ((struct nc_record){.index = NC_INDEX_NONE, .ring = NC_INDEX_NONE})
 
 static bool lower_or_digit(char c)
 {
@@ -60,45 +61,93 @@ static void folder_unmake(struct nc_host *host, const char *name)
 	unlinkat(host->folder_fd, folder, AT_REMOVEDIR);
 }
 
+static int lock_take(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) ? -errno : 0;
+}
+
+static int cannot(struct nc_host *host, const char *name, int r, const char *what, struct nc_error *reterr)
+{
+	r = nc_error_sys(reterr, NC_E_SYSTEM, r, "%s %s/instances/%s/claim", what, host->folder, name);
+	folder_unmake(host, name);
+	return r;
+}
+
+/*
+ * A new claim gets its name when it is locked, in one step, so that none is ever seen without its owner, and a failure in between leaves nothing. 1: it is there;
+ * 0: somebody else was quicker, or the folder went meanwhile. (A file system without nameless files, an overlay before 6.1: a failing lock leaves an empty claim
+ * there, which the next look at the host takes away.)
+ */
+static int claim_make(struct nc_host *host, const char *name, const char *path, int *ret_fd, struct nc_error *reterr)
+{
+	char folder[NC_INSTANCE_NAME_MAX + 32], nameless[32];
+	NC_CLOSE int fd = -1;
+	bool named = false;
+	int r;
+
+	snprintf(folder, sizeof(folder), "instances/%s", name);
+	fd = openat(host->folder_fd, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		named = true;
+		fd = openat(host->folder_fd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	if (fd < 0)
+		return errno == ENOENT || errno == EEXIST ? 0 : cannot(host, name, -errno, "make", reterr);
+	r = lock_take(fd);
+	if (r == -EAGAIN || r == -EACCES)
+		return 0;
+	if (r < 0)
+		return cannot(host, name, r, "lock", reterr);
+	snprintf(nameless, sizeof(nameless), "/proc/self/fd/%d", fd);
+	if (!named && linkat(AT_FDCWD, nameless, host->folder_fd, path, AT_SYMLINK_FOLLOW))
+		return errno == ENOENT || errno == EEXIST ? 0 : cannot(host, name, -errno, "name", reterr);
+	*ret_fd = NC_TAKE_FD(fd);
+	return 1;
+}
+
+/* A claim that is there already: whoever owned it may be dead. 1, or 0 when it has gone meanwhile. */
+static int claim_take_over(struct nc_host *host, const char *name, int fd, struct nc_error *reterr)
+{
+	struct stat status;
+	int r = lock_take(fd);
+
+	if (r == -EAGAIN || r == -EACCES) {
+		nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EEXIST, "an instance named %s lives", name);
+		return nc_error_hint(reterr, "choose another name, or end it: netcordon stop %s", name);
+	}
+	if (r < 0)
+		return cannot(host, name, r, "lock", reterr);
+	if (fstat(fd, &status))
+		return cannot(host, name, -errno, "look at", reterr);
+	return !!status.st_nlink; /* 0: its owner removed it just before we had the lock */
+}
+
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr)
 {
 	char path[NC_INSTANCE_NAME_MAX + 32];
-	struct stat status;
 
 	claim_file(path, name);
 	for (int i = 0; i < RETRIES; i++) {
-		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 		NC_CLOSE int fd = -1;
 		int r = folder_make(host, name, reterr);
 
 		if (r < 0)
 			return r;
-		fd = openat(host->folder_fd, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		if (fd < 0 && errno == ENOENT)
-			continue; /* the folder went between the two calls */
-		if (fd < 0) {
-			r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s/%s", host->folder, path);
-			folder_unmake(host, name);
+		fd = openat(host->folder_fd, path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			r = claim_take_over(host, name, fd, reterr);
+		else if (errno == ENOENT)
+			r = claim_make(host, name, path, &fd, reterr);
+		else
+			r = cannot(host, name, -errno, "open", reterr);
+		if (r < 0)
 			return r;
+		if (r) {
+			*ret_fd = NC_TAKE_FD(fd);
+			return 0;
 		}
-		if (fcntl(fd, F_OFD_SETLK, &lock)) {
-			if (errno != EAGAIN && errno != EACCES)
-				return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "lock %s/%s", host->folder, path);
-			nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EEXIST, "an instance named %s lives", name);
-			return nc_error_hint(reterr, "choose another name, or end it: netcordon stop %s", name);
-		}
-		if (fstat(fd, &status)) {
-			r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at %s/%s", host->folder, path);
-			if (lseek(fd, 0, SEEK_END) == 0) { /* made just now: locked by us, and nothing is written in it */
-				unlinkat(host->folder_fd, path, 0);
-				folder_unmake(host, name);
-			}
-			return r;
-		}
-		if (!status.st_nlink)
-			continue; /* its owner removed it just before we had the lock */
-		*ret_fd = NC_TAKE_FD(fd);
-		return 0;
 	}
 	return nc_error_set(reterr, NC_E_INSTANCE_EXISTS, -EBUSY, "the name %s comes and goes too quickly", name);
 }
@@ -126,13 +175,23 @@ int nc_record_read(int fd, struct nc_record *ret_record, struct nc_error *reterr
 	if (got < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read a claim");
 	if (!got) {
-		*ret_record = (struct nc_record){.index = NC_INDEX_NONE, .ring = NC_INDEX_NONE};
+		*ret_record = NO_RECORD;
 		return 0;
 	}
 	if (got != sizeof(record) || memcmp(record.magic, RECORD_MAGIC, sizeof(record.magic)))
 		return nc_error_set(reterr, NC_E_SYSTEM, -EBADMSG, "a claim file is not whole");
 	record.cgroup[0][NC_PATH_MAX - 1] = record.cgroup[1][NC_PATH_MAX - 1] = '\0';
 	*ret_record = record;
+	return 0;
+}
+
+int nc_record_read_left(int fd, struct nc_record *ret_record, struct nc_error *reterr)
+{
+	int r = nc_record_read(fd, ret_record, reterr);
+
+	if (r != -EBADMSG)
+		return r;
+	*ret_record = NO_RECORD;
 	return 0;
 }
 

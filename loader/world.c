@@ -217,7 +217,7 @@ int nc_world_new(struct nc_world **ret_world, struct nc_error *reterr)
 	world->base6[0] = 0xfd;
 	memcpy(world->base6 + 1, bytes + 1, 5);
 	for (int i = 0; !r && i < NC_SITE_COUNT; i++) {
-		if (i != NC_SITE_WORKLOAD)
+		if (i != NC_SITE_WORKLOAD && i != NC_SITE_GUEST)
 			r = make_place(world, (enum nc_site)i, (uint32_t)i, reterr);
 	}
 	if (r < 0) {
@@ -237,20 +237,56 @@ void nc_world_free(struct nc_world *world)
 	free(world);
 }
 
+/* Core's end at once, so that nothing of the old namespace reaches core while the kernel takes its time with the rest. */
+static int part_with(struct nc_world *world, struct place *place, struct nc_error *reterr)
+{
+	int r = place->netns < 0 ? 0 : nc_link_remove(world->places[NC_SITE_CORE].socket, place->core_device, reterr);
+
+	if (!r)
+		drop_place(place);
+	return r;
+}
+
 int nc_world_renew_workload(struct nc_world *world, struct nc_error *reterr)
 {
-	struct place *place = &world->places[NC_SITE_WORKLOAD];
+	int r = part_with(world, &world->places[NC_SITE_WORKLOAD], reterr);
 
-	if (place->netns >= 0) {
-		/* Core's end at once, so that nothing of the old namespace reaches core while the kernel takes its time with the rest. */
-		int r = nc_link_remove(world->places[NC_SITE_CORE].socket, place->core_device, reterr);
-
-		if (r < 0)
-			return r;
-		drop_place(place);
-	}
+	if (!r)
+		r = part_with(world, &world->places[NC_SITE_GUEST], reterr);
+	if (r < 0)
+		return r;
 	world->renewed = world->renewed % (4095 - NC_SITE_COUNT) + 1;
 	return make_place(world, NC_SITE_WORKLOAD, NC_SITE_COUNT + world->renewed, reterr);
+}
+
+int nc_world_adopt(struct nc_world *world, int netns, struct nc_error *reterr)
+{
+	struct place *place = &world->places[NC_SITE_GUEST];
+	NC_WORLD_VISIT int back = -1;
+	int r = own_netns(&back, reterr);
+
+	if (r < 0)
+		return r;
+	if (setns(netns, CLONE_NEWNET) < 0)
+		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "enter a client's own namespace");
+	r = own_netns(&place->netns, reterr);
+	if (!r)
+		r = nc_link_socket(&place->socket, reterr);
+	if (!r)
+		r = nc_link_up(place->socket, "lo", &place->loopback_index, reterr);
+	if (!r)
+		r = join(world, place, NC_SITE_GUEST, reterr);
+	if (r < 0)
+		drop_place(place);
+	return r;
+}
+
+int nc_world_forward(const struct nc_world *world, enum nc_site which, struct nc_error *reterr)
+{
+	NC_WORLD_VISIT int back = -1;
+	int r = nc_world_enter(world, which, &back, reterr);
+
+	return r < 0 ? r : write_setting("ipv4/ip_forward", "1", reterr);
 }
 
 int nc_world_netns(const struct nc_world *world, enum nc_site place)

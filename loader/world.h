@@ -30,7 +30,8 @@
 	X(INTERNET, "internet")                                                                                                                      \
 	X(PRIVATE, "private")                                                                                                                        \
 	X(RESOLVER, "resolver")                                                                                                                      \
-	X(PLANE, "plane")
+	X(PLANE, "plane")                                                                                                                            \
+	X(GUEST, "guest")
 #define NC_ENUM_SITE(symbol, word) NC_SITE_##symbol,
 enum nc_site { NC_SITES(NC_ENUM_SITE) NC_SITE_COUNT };
 const char *nc_site_word(enum nc_site place);
@@ -43,6 +44,11 @@ void nc_world_free(struct nc_world *world); /* NULL is fine */
 
 /* Makes the workload's namespace, in place of the one before: its routes, rules, sockets and addresses are gone with it. */
 int nc_world_renew_workload(struct nc_world *world, struct nc_error *reterr);
+
+/* Joins a namespace that a client made for itself to the world, as the guest, until the workload's is made anew. */
+int nc_world_adopt(struct nc_world *world, int netns, struct nc_error *reterr);
+/* Lets the place forward IPv4. */
+int nc_world_forward(const struct nc_world *world, enum nc_site place, struct nc_error *reterr);
 
 /* A descriptor of the place's namespace, owned by the world; for drivers it is /proc/PID/fd/N of the process that made the world. */
 int nc_world_netns(const struct nc_world *world, enum nc_site place);

@@ -74,18 +74,35 @@ static uint64_t mask_of(const char *words)
 	return mask;
 }
 
+/* The object whose maps programs may write lies beside the other. */
+static void choose_object(const char *object, char ret_path[600])
+{
+	const char *slash = strrchr(object, '/');
+
+	if (nc_mutant_off("read_only") && slash)
+		snprintf(ret_path, 600, "%.*s/writable.bpf.o", (int)(slash - object), object);
+	else
+		snprintf(ret_path, 600, "%s", object);
+}
+
 void nc_mutant_options(struct nc_host_options *options)
 {
+	static const char *const foreign[] = {"somebody_else", NULL}; /* what the hostile client calls its programs */
+	char path[600] = "";
 	const char *object = getenv("NETCORDON_MUTANT_OBJECT"), *off = getenv("NETCORDON_CHECKS_OFF");
 	struct nc_error error = {0};
 	char *bytes = NULL;
 	size_t size;
 
-	if (!object || !off || nc_profile_read(object, &bytes, &size, &error) < 0) {
+	if (object)
+		choose_object(object, path);
+	if (!object || !off || nc_profile_read(path, &bytes, &size, &error) < 0) {
 		fprintf(stderr, "mutant: NETCORDON_MUTANT_OBJECT and NETCORDON_CHECKS_OFF are needed: %s\n", error.detail);
 		exit(2);
 	}
 	options->object = bytes; /* for as long as the program runs */
 	options->object_size = size;
 	options->checks_off = mask_of(off);
+	if (nc_mutant_off("foreign"))
+		options->foreign_allowed = foreign;
 }

@@ -14,7 +14,6 @@
 #include "error.h"
 
 #define NC_ENROLLMENT_VERSION 1
-#define NC_DOMAIN_MATERIALIZATION "netcordon.materialization.v1"
 
 /* Checks the members of a capability or an enrollment that axes.h names: all there, every word known. `placement` is the document's own. */
 int nc_ceiling_check(const json_t *document, enum nc_error_code code, struct nc_error *reterr);

@@ -23,7 +23,7 @@
 #include "loader.h"
 #include "mutants.h"
 
-#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC)
+#define NAMESPACES ((NC_MUTANT_OFF("pid_namespace") ? 0 : CLONE_NEWPID) | CLONE_NEWNS | CLONE_NEWIPC)
 #define HIGH_FD 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
 
 enum { PIPE_INIT_CONTROL, PIPE_INIT_REPORT, PIPE_COMMAND_CONTROL, PIPE_COMMAND_REPORT, PIPES };

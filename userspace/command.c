@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "child.h"
+#include "mutants.h"
 
 #define ENV_BYTES_MAX (256u << 10)
 #define ENV_COUNT_MAX 4096u
@@ -58,7 +59,8 @@ static void receive(struct nc_order *ret_order, uint32_t kind)
 
 static void take_session(const struct nc_child_plan *plan)
 {
-	must(setsid(), "session");
+	if (!NC_MUTANT_OFF("terminal"))
+		must(setsid(), "session");
 	if (plan->pty < 0)
 		return;
 	must(ioctl(NC_FD_PTY, TIOCSCTTY, 0), "terminal");

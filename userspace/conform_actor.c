@@ -2,10 +2,10 @@
 /* conform_actor.c - the matrix's own part in a case, one function for each construction that has one (conform_actor.h) */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tipc.h>
+#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,37 +17,56 @@
 #include <time.h>
 #include <unistd.h>
 #include "cleanup.h"
-#include "conform_actor.h"
+#include "conform_actor_parts.h"
 #include "json.h"
 #include "observe_parts.h"
 #include "plain.h"
 
-#define STEP_NS 5000000
 #define HELPER_MS "7000"
 
-struct nc_actor {
-	pthread_t thread;
-	struct nc_cast *cast;
-	struct nc_stage *stage;
-	json_t *request; /* owned; NULL in the control */
-	struct nc_driver_prepared prepared;
-	const struct part *part;
-	atomic_bool over;
-};
-
-struct part {
-	enum nc_construction construction;
-	void (*act)(struct nc_actor *actor);
-};
-
-static void pause_ns(long ns)
+void nc_actor_pause(long ns)
 {
 	nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }
 
-static void open_door(const struct nc_actor *actor)
+static void open_saying(const struct nc_actor *actor, const char *mark, const char *words)
 {
-	NC_CLOSE int fd = open(actor->stage->go, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	char fresh[120];
+	NC_FCLOSE FILE *file = NULL;
+
+	snprintf(fresh, sizeof(fresh), "%s.new", actor->stage->go);
+	file = fopen(fresh, "we");
+	if (file && fprintf(file, "%s%s\n", mark, words) > 0 && !fflush(file))
+		rename(fresh, actor->stage->go);
+}
+
+void nc_actor_open_door(const struct nc_actor *actor)
+{
+	open_saying(actor, "", "");
+}
+
+void nc_actor_cannot(const struct nc_actor *actor, const char *words)
+{
+	open_saying(actor, "!", words);
+}
+
+pid_t nc_actor_wait_for_client(const struct nc_actor *actor)
+{
+	pid_t pid = 0;
+
+	while (!actor->over && !(pid = nc_conform_find(actor->stage->token)))
+		nc_actor_pause(NC_ACTOR_STEP_NS);
+	return pid;
+}
+
+void nc_actor_note(const struct nc_actor *actor, const char *text, size_t length)
+{
+	const struct nc_spot *target = &actor->stage->target;
+	const struct nc_sight sight = {
+		.kind = NC_SIGHT_DATA, .destination = target->address, .destination_port = target->port, .protocol = target->protocol};
+
+	if (!actor->cast->theatre.listeners_off)
+		nc_observer_note(actor->cast->theatre.observer, &sight, text, length);
 }
 
 /* ---- somebody who knows a way out and hands it over ------------------------------------------------------------------------------------------ */
@@ -114,12 +133,14 @@ static int listen_abstract(const struct nc_actor *actor)
 	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s", actor->stage->door);
 	if (fd < 0 || bind(fd, (void *)&at, length) < 0 || listen(fd, 4) < 0)
 		return -1;
-	open_door(actor);
+	nc_actor_open_door(actor);
 	return NC_TAKE_FD(fd);
 }
 
-static int listen_at(const char *path)
+static int listen_at_path(const struct nc_actor *actor)
 {
+	const char *path = actor->stage->door;
+
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	NC_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -128,6 +149,41 @@ static int listen_at(const char *path)
 		return -1;
 	return NC_TAKE_FD(fd);
 }
+
+/* On the kernel's own loopback, or nowhere: the client finds out for itself that there is none. */
+static int listen_vsock(const struct nc_actor *actor)
+{
+	const struct sockaddr_vm at = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = actor->stage->target.port};
+	NC_CLOSE int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool listens = fd >= 0 && !bind(fd, (const void *)&at, sizeof(at)) && !listen(fd, 4);
+
+	nc_actor_open_door(actor);
+	return listens ? NC_TAKE_FD(fd) : -1;
+}
+
+/* A service of the node that the workload's namespace is. */
+static int listen_tipc(const struct nc_actor *actor)
+{
+	NC_WORLD_VISIT int back = -1;
+	struct sockaddr_tipc at = {.family = AF_TIPC, .addrtype = TIPC_SERVICE_ADDR, .scope = TIPC_NODE_SCOPE};
+	struct nc_error ignored = {0};
+	NC_CLOSE int fd = -1;
+	bool listens;
+
+	at.addr.name.name.type = 18888;
+	at.addr.name.name.instance = actor->stage->target.port;
+	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
+		return -1;
+	fd = socket(AF_TIPC, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	listens = fd >= 0 && !bind(fd, (const void *)&at, sizeof(at)) && !listen(fd, 4);
+	nc_actor_open_door(actor);
+	return listens ? NC_TAKE_FD(fd) : -1;
+}
+
+static const struct {
+	const char *variant;
+	int (*listen)(const struct nc_actor *actor);
+} doors[] = {{"path", listen_at_path}, {"abstract", listen_abstract}, {"vsock", listen_vsock}, {"tipc", listen_tipc}};
 
 static bool readable(const struct nc_actor *actor, int fd)
 {
@@ -178,7 +234,11 @@ static void relay(const struct nc_actor *actor, int channel)
 
 static void act_helper(struct nc_actor *actor)
 {
-	NC_CLOSE int listener = actor->stage->row->variant ? listen_abstract(actor) : listen_at(actor->stage->door), channel = -1;
+	const char *variant = actor->stage->row->variant ?: "path";
+	NC_CLOSE int listener = -1, channel = -1;
+
+	for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++)
+		listener = strcmp(doors[i].variant, variant) ? listener : doors[i].listen(actor);
 
 	if (listener < 0 || !readable(actor, listener))
 		return;
@@ -222,7 +282,7 @@ static void act_listen(struct nc_actor *actor)
 	ssize_t got;
 
 	while (!actor->over && !(to.port = listening_port(actor)))
-		pause_ns(STEP_NS);
+		nc_actor_pause(NC_ACTOR_STEP_NS);
 	if (!to.port)
 		return;
 	nc_world_link_address(actor->cast->theatre.world, NC_SITE_WORKLOAD, stage->row->family, &to.address);
@@ -233,99 +293,6 @@ static void act_listen(struct nc_actor *actor)
 	nc_observer_note(actor->cast->theatre.observer, &sight, text, (size_t)got);
 	if (send(fd, stage->target.answer, strlen(stage->target.answer), MSG_NOSIGNAL) > 0)
 		recv(fd, text, sizeof(text), 0); /* until the client is done: closing at once might overtake the answer */
-}
-
-/* ---- the helpers' end ------------------------------------------------------------------------------------------------------------------------ */
-
-#define SERVING_MAX 8
-
-/* The UDP sockets on loopback of the workload's namespace: where names are served, and whatever else a provider listens for. Lines of /proc/net/udp: "0:
- * ADDRESS:PORT REMOTE STATE TX:RX TIMER RETRANSMITS UID TIMEOUT INODE ...". */
-struct serving {
-	uint16_t ports[SERVING_MAX];
-	unsigned long inodes[SERVING_MAX];
-	size_t count;
-};
-
-static void find_serving(const struct nc_actor *actor, struct serving *ret_serving)
-{
-	NC_WORLD_VISIT int back = -1;
-	bool v4 = actor->stage->row->family == 4;
-	struct serving found = {0};
-	struct nc_error ignored = {0};
-	char line[256], address[40];
-	unsigned int port;
-	NC_FCLOSE FILE *table = NULL;
-
-	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) == 0)
-		table = fopen(v4 ? "/proc/thread-self/net/udp" : "/proc/thread-self/net/udp6", "re");
-	while (table && found.count < SERVING_MAX && fgets(line, sizeof(line), table)) {
-		if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu", address, &port, &found.inodes[found.count]) == 3 &&
-		    !strcmp(address, v4 ? "0100007F" : "00000000000000000000000001000000"))
-			found.ports[found.count++] = (uint16_t)port;
-	}
-	*ret_serving = found;
-}
-
-/* Waits until the client is there, and ends those who hold the sockets. */
-static void kill_helpers(struct nc_actor *actor, struct serving *ret_serving)
-{
-	while (!actor->over && !nc_conform_find(actor->stage->token))
-		pause_ns(STEP_NS);
-	find_serving(actor, ret_serving);
-	for (size_t i = 0; i < ret_serving->count; i++) {
-		for (int round = 0; round < 400 && nc_conform_kill_holders(ret_serving->inodes[i]); round++)
-			pause_ns(STEP_NS);
-	}
-	if (!ret_serving->count)
-		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -ESRCH, "nobody serves names on the workload's loopback");
-}
-
-static void act_helpers_dead(struct nc_actor *actor)
-{
-	struct serving serving;
-
-	if (actor->request)
-		kill_helpers(actor, &serving);
-	open_door(actor);
-}
-
-/* The port is free when the last holder has ended. */
-static int take_place(struct nc_actor *actor, const struct nc_listener *listener)
-{
-	int netns = nc_world_netns(actor->cast->theatre.world, NC_SITE_WORKLOAD), r = -EADDRINUSE;
-
-	for (int i = 0; r == -EADDRINUSE && i < 400; i++) {
-		r = nc_observer_listen(actor->cast->theatre.observer, netns, listener, &actor->stage->failure);
-		if (r)
-			pause_ns(STEP_NS);
-	}
-	if (!r)
-		actor->stage->failure = (struct nc_error){0};
-	return r;
-}
-
-/* From now on the target is whatever sat on loopback. */
-static void act_impostor(struct nc_actor *actor)
-{
-	static const union nc_address loopback4 = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}, loopback6 = {.bytes = {[15] = 1}};
-	struct nc_stage *stage = actor->stage;
-	struct nc_listener listener = {.address = stage->row->family == 4 ? loopback4 : loopback6, .protocol = IPPROTO_UDP};
-	struct serving serving = {0};
-	int r = 0;
-
-	memcpy(listener.answer, stage->target.answer, sizeof(listener.answer));
-	if (actor->request)
-		kill_helpers(actor, &serving);
-	for (size_t i = 0; !r && i < serving.count; i++) {
-		listener.port = serving.ports[i];
-		r = take_place(actor, &listener);
-	}
-	if (serving.count && !r) {
-		stage->target.address = listener.address;
-		stage->target.port = 0;
-	}
-	open_door(actor);
 }
 
 /* ---- the operator ---------------------------------------------------------------------------------------------------------------------------- */
@@ -356,12 +323,12 @@ static bool arrived(const struct nc_actor *actor)
 static void act_tightened(struct nc_actor *actor)
 {
 	while (!actor->over && !arrived(actor))
-		pause_ns(STEP_NS);
+		nc_actor_pause(NC_ACTOR_STEP_NS);
 	if (!arrived(actor))
 		return;
 	actor->stage->permitted = true;
 	update(actor);
-	pause_ns(100000000); /* what was on its way when the policy changed */
+	nc_actor_pause(100000000); /* what was on its way when the policy changed */
 	actor->stage->since = nc_observer_count(actor->cast->theatre.observer);
 }
 
@@ -381,7 +348,7 @@ static bool asked_for_target(const struct nc_actor *actor)
 static bool wait_until_asked(const struct nc_actor *actor)
 {
 	while (!actor->over && !asked_for_target(actor))
-		pause_ns(STEP_NS);
+		nc_actor_pause(NC_ACTOR_STEP_NS);
 	return !actor->over;
 }
 
@@ -389,9 +356,9 @@ static void act_name_gone(struct nc_actor *actor)
 {
 	if (!wait_until_asked(actor))
 		return;
-	pause_ns(500000000); /* the answer has to reach the client, and the grant the kernel */
+	nc_actor_pause(500000000); /* the answer has to reach the client, and the grant the kernel */
 	update(actor);
-	open_door(actor);
+	nc_actor_open_door(actor);
 }
 
 static void act_expired(struct nc_actor *actor)
@@ -399,39 +366,49 @@ static void act_expired(struct nc_actor *actor)
 	if (!wait_until_asked(actor))
 		return;
 	if (actor->request)
-		pause_ns(2000000000); /* the grant's lifetime was a second */
-	open_door(actor);
+		nc_actor_pause(2000000000); /* the grant's lifetime was a second */
+	nc_actor_open_door(actor);
 }
 
 /* Moves the waiting client into a child of its own cgroup, as a container engine would. */
 static void act_child(struct nc_actor *actor)
 {
 	char cgroup[512];
-	pid_t pid = 0;
+	pid_t pid = actor->request ? nc_actor_wait_for_client(actor) : 0;
 
-	while (actor->request && !actor->over && !(pid = nc_conform_find(actor->stage->token)))
-		pause_ns(STEP_NS);
 	if (pid && !nc_conform_cgroup_of(pid, cgroup)) {
-		snprintf(actor->stage->child, sizeof(actor->stage->child), "%.500s/child", cgroup);
+		snprintf(actor->stage->child, sizeof(actor->stage->child), "%.480s/nctest-child-%.8s", cgroup, actor->stage->token);
 		if (mkdir(actor->stage->child, 0755) < 0 || nc_conform_move(pid, actor->stage->child) < 0)
 			nc_error_sys(&actor->stage->failure, NC_E_WORLD_FAILED, -errno, "move the client to %.200s", actor->stage->child);
 	}
-	open_door(actor);
+	nc_actor_open_door(actor);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------------------------------------------------------ */
 
-static const struct part parts[] = {
-	{NC_CONSTRUCTION_HELPER, act_helper},
-	{NC_CONSTRUCTION_HANDED, act_handed},
-	{NC_CONSTRUCTION_HANDED_BY_PLANE, act_handed_by_plane},
-	{NC_CONSTRUCTION_LISTEN, act_listen},
-	{NC_CONSTRUCTION_TIGHTENED, act_tightened},
-	{NC_CONSTRUCTION_NAME_GONE, act_name_gone},
-	{NC_CONSTRUCTION_EXPIRED, act_expired},
-	{NC_CONSTRUCTION_HELPERS_DEAD, act_helpers_dead},
-	{NC_CONSTRUCTION_IMPOSTOR, act_impostor},
-	{NC_CONSTRUCTION_CHILD, act_child},
+static const struct nc_actor_part parts[] = {
+	{NC_CONSTRUCTION_INHERITED, nc_actor_leave_open, NULL, nc_actor_close},
+	{NC_CONSTRUCTION_TERMINAL, nc_actor_terminal, nc_actor_read_terminal, nc_actor_close_terminal},
+	{NC_CONSTRUCTION_HELPER, NULL, act_helper, NULL},
+	{NC_CONSTRUCTION_HANDED, NULL, act_handed, NULL},
+	{NC_CONSTRUCTION_HANDED_BY_PLANE, NULL, act_handed_by_plane, NULL},
+	{NC_CONSTRUCTION_LISTEN, NULL, act_listen, NULL},
+	{NC_CONSTRUCTION_TIGHTENED, NULL, act_tightened, NULL},
+	{NC_CONSTRUCTION_NAME_GONE, NULL, act_name_gone, NULL},
+	{NC_CONSTRUCTION_EXPIRED, NULL, act_expired, NULL},
+	{NC_CONSTRUCTION_HELPERS_DEAD, NULL, nc_actor_helpers_dead, NULL},
+	{NC_CONSTRUCTION_IMPOSTOR, NULL, nc_actor_impostor, NULL},
+	{NC_CONSTRUCTION_CHILD, NULL, act_child, NULL},
+	{NC_CONSTRUCTION_POINTED_OUT, nc_actor_point_out, NULL, nc_actor_forget_pointers},
+	{NC_CONSTRUCTION_REMOVED, NULL, nc_actor_removed, NULL},
+	{NC_CONSTRUCTION_CLASSIFIED, NULL, nc_actor_classified, NULL},
+	{NC_CONSTRUCTION_CANCELLED, NULL, nc_actor_cancelled, NULL},
+	{NC_CONSTRUCTION_CANCELLED_LAUNCH, nc_actor_cancel_before, NULL, NULL},
+	{NC_CONSTRUCTION_DETACHED, NULL, nc_actor_detached, NULL},
+	{NC_CONSTRUCTION_LENT, NULL, nc_actor_lender, NULL},
+	{NC_CONSTRUCTION_KEY, NULL, nc_actor_keys, NULL},
+	{NC_CONSTRUCTION_NEW_NAMESPACE, NULL, nc_actor_linked, NULL},
+	{NC_CONSTRUCTION_FORWARDED, nc_actor_forwarding, NULL, NULL},
 };
 
 static void *play(void *context)
@@ -442,31 +419,35 @@ static void *play(void *context)
 	return NULL;
 }
 
+static const struct nc_actor_part *find_part(enum nc_construction construction)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (parts[i].construction == construction)
+			return &parts[i];
+	}
+	return NULL;
+}
+
 int nc_actor_begin(struct nc_cast *cast, struct nc_stage *stage, const json_t *request, const struct nc_driver_prepared *prepared,
 		   struct nc_actor **ret_actor, struct nc_error *reterr)
 {
-	const struct part *part = NULL;
+	const struct nc_actor_part *part = find_part(stage->row->construction);
 	struct nc_actor *actor;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (parts[i].construction == stage->row->construction)
-			part = &parts[i];
-	}
 	if (!part)
 		return 0;
 	actor = calloc(1, sizeof(*actor));
 	if (!actor)
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "start an actor");
-	*actor = (struct nc_actor){.cast = cast, .stage = stage, .part = part, .request = request ? json_deep_copy(request) : NULL};
+	*actor = (struct nc_actor){
+		.cast = cast, .stage = stage, .part = part, .request = request ? json_deep_copy(request) : NULL, .master = -1, .slave = -1};
 	if (prepared)
 		actor->prepared = *prepared;
-	if (pthread_create(&actor->thread, NULL, play, actor)) {
-		json_decref(actor->request);
-		free(actor);
-		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -EAGAIN, "start an actor");
-	}
 	*ret_actor = actor;
-	return 0;
+	if (part->before)
+		part->before(actor);
+	actor->acts = part->act && !pthread_create(&actor->thread, NULL, play, actor);
+	return part->act && !actor->acts ? nc_error_sys(reterr, NC_E_WORLD_FAILED, -EAGAIN, "start an actor") : 0;
 }
 
 void nc_actor_end(struct nc_actor *actor)
@@ -474,7 +455,11 @@ void nc_actor_end(struct nc_actor *actor)
 	if (!actor)
 		return;
 	actor->over = true;
-	pthread_join(actor->thread, NULL);
+	unlink(actor->stage->go); /* whoever waits for the end sees this */
+	if (actor->acts)
+		pthread_join(actor->thread, NULL);
+	if (actor->part->after)
+		actor->part->after(actor);
 	if (*actor->stage->child)
 		rmdir(actor->stage->child);
 	json_decref(actor->request);

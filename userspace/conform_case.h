@@ -7,7 +7,7 @@
  *
  *   construction  which destinations there are, which of them the profile lists, what names resolve to          (conform_stage.c)
  *   client        what is run: "curl" and "follow" behave well (proxy variables, DNS, redirects), "attempt VERB ARGS" ignores everything polite.
- *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin, %n the target's name
+ *                 In ARGS: %t %p the target's address and port, %w %q those of the listed twin, %n the target's name, ... (conform_client.c)
  *   switches      the smallest set of checks whose absence opens the path, in the words of bpf/checks.h, for netcordon's own providers
  *   guard         the same for the reference guard, in its own words
  *   base          what stands before the check under test and would refuse first: off in the enforced run as well. A provider that cannot switch it
@@ -73,7 +73,19 @@
 	X(WIRE_UDP, "wire_udp", "a listed name's address is dialled by UDP, where the name would be encrypted in a way that nothing here reads")     \
 	X(TIGHTENED, "tightened", "a connection to a destination that an update of the policy takes from the list")                                  \
 	X(NAME_GONE, "name_gone", "an address that a name was granted, after an update took the name from the list")                                 \
-	X(EXPIRED, "expired", "an address that a name was granted, after the grant has expired")
+	X(EXPIRED, "expired", "an address that a name was granted, after the grant has expired")                                                     \
+	X(POINTED_OUT, "pointed_out", "the client is shown where it could move to, and what enforces is pinned")                                     \
+	X(REMOVED, "removed", "the client's socket was made in a child of its cgroup, which is gone when it is used")                                \
+	X(CLASSIFIED, "classified", "root outside gives the waiting client a traffic class (net_cls), before it dials an unlisted address")          \
+	X(CANCELLED, "cancelled", "a program of somebody else, above the workload, cancels the refusal of a datagram to an unlisted address")        \
+	X(CANCELLED_LAUNCH, "cancelled_launch", "the same program is there before the launch")                                                       \
+	X(DETACHED, "detached", "the program that judges datagrams is detached while the workload runs")                                             \
+	X(LENT, "lent", "a process outside, of the client's own user, holds a socket that is connected to an unlisted address")                      \
+	X(KEY, "key", "the kernel is asked for a key, which it asks the host for; the name of the key is the payload")                               \
+	X(TERMINAL, "terminal", "the provider is started from a terminal, and the next program there reads what is typed")                           \
+	X(NEW_NAMESPACE, "new_namespace",                                                                                                            \
+	  "the client makes a network namespace, to which somebody outside gives a link, and dials an unlisted address")                             \
+	X(FORWARDED, "forwarded", "the workload's network namespace forwards")
 #define NC_ENUM_CONSTRUCTION(symbol, ...) NC_CONSTRUCTION_##symbol,
 enum nc_construction { NC_CONSTRUCTIONS(NC_ENUM_CONSTRUCTION) NC_CONSTRUCTION_COUNT };
 const char *nc_construction_word(enum nc_construction construction);
@@ -88,10 +100,13 @@ enum {
 	NC_CASE_TOKEN = 64,	 /* the destination itself is permitted, what is said there is not: only the client's token counts */
 	NC_CASE_LAUNCH = 32,	 /* the refusal is that of the launch: the driver says `switches` failed, and nothing is started */
 	/* What a driver must be able to do for the case (words of nc_driver_offers): */
-	NC_CASE_CGROUPS = 256, /* name the cgroups of its host */
-	NC_CASE_UPDATE = 512,  /* give a running instance another policy */
-	NC_CASE_LSM = 1024,    /* it has BPF security hooks that act */
-	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM,
+	NC_CASE_CGROUPS = 256,	/* name the cgroups of its host */
+	NC_CASE_UPDATE = 512,	/* give a running instance another policy */
+	NC_CASE_LSM = 1024,	/* it has BPF security hooks that act */
+	NC_CASE_HELPERS = 2048, /* it serves names on the workload's loopback by a process that can be killed */
+	NC_CASE_PINS = 4096,	/* say where it pins what enforces, and what the workload may reach */
+	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM | NC_CASE_HELPERS | NC_CASE_PINS,
+	NC_CASE_APART = 8192, /* what the driver sets up for it is for nothing else, since it is spoiled */
 };
 
 struct nc_case {

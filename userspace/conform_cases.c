@@ -55,12 +55,27 @@
 	BOTH(EXACT_DESTINATION_MATCH, "match." id, "shared_address", TCP, REFUSED, construction, NULL, "show", switches, "", NC_CASE_TOKEN | DIRECT, \
 	     title)
 /* The same with a first payload of its own making. */
-#define HEAD(id, base, how, switches, title)                                                                                                         \
-	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match.wire." id, "shared_address", TCP, REFUSED, WIRE_NAME, NULL,                               \
+#define HEAD(...) HEAD_BY("shared_address", __VA_ARGS__)
+#define HEAD_BY(path, id, base, how, switches, title)                                                                                                \
+	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match.wire." id, path, TCP, REFUSED, WIRE_NAME, NULL,                                           \
 		     "resolved attempt shown " how " %t %p %n", switches, "", NC_CASE_TOKEN | DIRECT, title)
 #define NAMED(path, id, base, construction, switches, flags, title)                                                                                  \
 	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match." id, path, TCP, REFUSED, construction, NULL, "resolved attempt -w %g tcp %t %p",         \
 		     switches, "", DIRECT | (flags), title)
+
+/* By root, in the control: what an ordinary user cannot do shows nothing about the cordon. */
+#define MOVED(id, base, switches, title)                                                                                                             \
+	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", "cgroup_move", 4, TCP, REFUSED, POINTED_OUT, NULL, "attempt move-tcp %c %t %p", switches,  \
+		     "", NC_CASE_PRIVILEGED | NC_CASE_CGROUPS | DIRECT, title)
+#define POLICY(id, base, switches, title)                                                                                                            \
+	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", "policy_rewrite", 4, TCP, REFUSED, POINTED_OUT, NULL,                                      \
+		     "attempt rewrite-policy %e %w %q %t %p", switches, "", NC_CASE_PRIVILEGED | NC_CASE_PINS | DIRECT, title)
+#define ROBBED(id, base, switches, title)                                                                                                            \
+	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", "same_uid_process", 4, UDP, REFUSED, LENT, NULL, "attempt robbed %g 37", switches, "",     \
+		     DIRECT, title)
+#define TYPED(id, base, switches, title)                                                                                                             \
+	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", "terminal_injection", 4, UDP, REFUSED, TERMINAL, NULL, "attempt type %g /dev/tty",         \
+		     switches, "", DIRECT, title)
 
 const struct nc_case nc_cases[] = {
 	/* exact_destination_match */
@@ -247,8 +262,9 @@ const struct nc_case nc_cases[] = {
 	      "a rule rewrites a listed destination"),
 	ACTED("rewrite.udp", "destination_rewrite", UDP, REWRITTEN, "udp-connect-send %l %o", "egress_destination", NC_CASE_DIRECT_ONLY,
 	      "a rule rewrites a listed destination, by UDP"),
-	ACTED("helpers.dead", "tcp_connect", TCP, HELPERS_DEAD, "-w %g tcp %t %p", "listed", DIRECT, "an unlisted address, with every helper killed"),
-	ACTED("impostor", "udp_sendto", UDP, IMPOSTOR, "-w %g udp-sendto %t %p", "resolver_mark", DIRECT,
+	ACTED("helpers.dead", "tcp_connect", TCP, HELPERS_DEAD, "-w %g tcp %t %p", "listed", DIRECT | NC_CASE_HELPERS,
+	      "an unlisted address, with every helper killed"),
+	ACTED("impostor", "udp_sendto", UDP, IMPOSTOR, "-w %g udp-sendto %t %p", "resolver_mark", DIRECT | NC_CASE_HELPERS,
 	      "a name server of one's own where the resolver was"),
 	CASE(DEFAULT_DENY, "deny.packet.4", "packet_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt packet %i %t %p", "privileges", "",
 	     NC_CASE_PRIVILEGED | DIRECT, "frames past the IP layers"),
@@ -284,9 +300,9 @@ const struct nc_case nc_cases[] = {
 	SHOWN("wire", WIRE_NAME, "wire", "the address of a listed name, and another name in the first bytes"),
 	SHOWN("wire.grant", WIRE_OTHER, "wire_grant", "another listed name in the first bytes, which has no grant for this address"),
 	SHOWN("wire.port", WIRE_OTHER_PORT, "wire_port", "another listed name in the first bytes, which is listed for another port"),
-	HEAD("handed", NULL, "handed", "wire_again", "the listed name in pages that their owner can still change"),
-	HEAD("rewritten", "option egress_form", "rewritten", "wire_again",
-	     "the listed name in a packet that is lost, another one when it is sent again"),
+	HEAD_BY("first_payload_rewrite", "handed", NULL, "handed", "wire_again", "the listed name in pages that their owner can still change"),
+	HEAD_BY("first_payload_rewrite", "rewritten", "option egress_form", "rewritten", "wire_again",
+		"the listed name in a packet that is lost, another one when it is sent again"),
 	HEAD("split", NULL, "split", "wire", "the listed name, its second half in a second packet"),
 	HEAD("nameless", NULL, "nameless", "wire", "no name in the first bytes"),
 	BOTH(EXACT_DESTINATION_MATCH, "match.wire.quic", "shared_address", UDP, REFUSED, WIRE_UDP, NULL, "resolved attempt udp-sendto %t %p",
@@ -297,6 +313,47 @@ const struct nc_case nc_cases[] = {
 	NAMED("tightened_policy", "name_revoked", "grant_policy", NAME_GONE, "revocation", NC_CASE_UPDATE,
 	      "the same, taken back from user space alone"),
 	NAMED("tightened_policy", "expired", "resolver_cache", EXPIRED, "grant_expiry", 0, "a grant that has expired"),
+	BOTH(DEFAULT_DENY, "deny.inherited.ring", "io_uring_inherited", UDP, REFUSED, INHERITED, "ring", "attempt ring-fd %f",
+	     "descriptors ring_filter", "", 0, "a ring that the caller left open, whose thread stands outside"),
+	BOTH_WITHOUT("ring_filter", DEFAULT_DENY, "deny.ring.handed", "io_uring_inherited", UDP, REFUSED, INHERITED, "ring", "attempt ring-fd %f",
+		     "descriptors", "", 0, "the same, and nothing but the closing of descriptors"),
+	CASE(DEFAULT_DENY, "deny.rds.4", "rds", 4, TCP, REFUSED, UNLISTED, NULL, "attempt rds %a %t %p", "call_filter", "", NC_CASE_ON_WIRE | DIRECT,
+	     "RDS, which the kernel dials itself"),
+	CASE(DEFAULT_DENY, "deny.vsock.4", "vsock", 4, TCP, REFUSED, HELPER, "vsock", "attempt -w %g vsock-local %p", "call_filter", "", 0,
+	     "a helper outside behind a vsock port"),
+	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter label listed",
+	     "guard_routes", DIRECT, "SMC, which falls back to TCP"),
+	CASE(DEFAULT_DENY, "deny.tipc.4", "other_families", 4, TCP, REFUSED, HELPER, "tipc", "attempt -w %g tipc %p", "call_filter", "", 0,
+	     "a helper outside behind a TIPC service"),
+	CASE(DEFAULT_DENY, "deny.tun.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p", "privileges", "",
+	     NC_CASE_PRIVILEGED | DIRECT, "a device of the workload's own, from which the host forwards"),
+	CASE(DEFAULT_DENY, "deny.vxlan.4", "tunnel_device", 4, UDP, REFUSED, UNLISTED, NULL, "attempt vxlan %i %t %p", "privileges label", "",
+	     NC_CASE_PRIVILEGED | NC_CASE_ANY_PAYLOAD | DIRECT, "a tunnel of the workload's own"),
+	ACTED("namespace", "new_namespace", TCP, NEW_NAMESPACE, "netns-tcp %g %t %p", "listed", DIRECT, "a network namespace of the workload's own"),
+	ACTED("foreign", "foreign_program", UDP, CANCELLED, "-w %g udp-once %t %p", "egress_destination", NC_CASE_CGROUPS | NC_CASE_APART | DIRECT,
+	      "a program of somebody else that comes later and cancels the refusal"),
+	CASE_WITHOUT("egress_destination canary", DEFAULT_DENY, "deny.foreign.launch.4", "foreign_program", 4, UDP, REFUSED, CANCELLED_LAUNCH,
+		     "program_foreign", "attempt udp-once %t %p", "foreign", "", NC_CASE_LAUNCH | NC_CASE_CGROUPS | NC_CASE_APART,
+		     "a launch below a program of somebody else that cancels refusals"),
+	CASE(DEFAULT_DENY, "deny.detached.4", "udp_sendto", 4, UDP, REFUSED, DETACHED, NULL, "attempt -w %g udp-once %t %p", "egress_destination", "",
+	     NC_CASE_PINS | NC_CASE_APART | DIRECT, "the program that judges datagrams is gone: each packet is judged all the same"),
+	MOVED("moved", NULL, "privileges mounts", "out through cgroup.procs"),
+	MOVED("moved.mounts", "privileges", "mounts", "out through cgroup.procs, as root"),
+	MOVED("moved.user", "mounts", "privileges", "out through a cgroup.procs that can be written to by root"),
+	CASE(DEFAULT_DENY, "deny.pins.4", "pins", 4, TCP, REFUSED, POINTED_OUT, NULL, "attempt unpin-tcp %b %t %p", "privileges mounts", "",
+	     NC_CASE_PRIVILEGED | NC_CASE_PINS | NC_CASE_APART | DIRECT, "the pinned links, detached"),
+	POLICY("policy", NULL, "privileges mounts read_only", "a program that writes an entry of its own into the policy"),
+	POLICY("policy.alone", "privileges mounts", "read_only", "the same, and nothing but the map's own refusal"),
+	ROBBED("robbed", NULL, "call_filter pid_namespace", "a socket of a process of the same user outside"),
+	ROBBED("robbed.seen", "call_filter", "pid_namespace", "the same, not to be named"),
+	ROBBED("robbed.call", "pid_namespace", "call_filter", "the same, not to be fetched"),
+	CASE(DEFAULT_DENY, "deny.key.4", "dns_key_request", 4, UDP, REFUSED, KEY, NULL, "attempt key-request %g", "call_filter", "", DIRECT,
+	     "a key that the kernel asks the host for"),
+	TYPED("terminal", NULL, "terminal call_filter", "typing into the caller's terminal"),
+	TYPED("terminal.session", "call_filter", "terminal", "the same, which is another session's"),
+	TYPED("terminal.call", "terminal", "call_filter", "the same, by a call that is refused"),
+	ACTED("classified", "net_classifier", TCP, CLASSIFIED, "-w %g tcp %t %p", "listed guard", DIRECT, "a traffic class of version 1 cgroups"),
+	ACTED("removed", "removed_cgroup", UDP, REMOVED, "-w %g late-udp %d %t %p", "listed", DIRECT, "a socket that outlives its cgroup"),
 	BOTH_WITHOUT("listed floor public", DEFAULT_DENY, "deny.launch", "unsealed_cgroup", TCP, REFUSED, UNLISTED, "canary_failed", "curl", "canary",
 		     "", NC_CASE_LAUNCH, "a launch whose policy does not act"),
 };

@@ -62,6 +62,8 @@ static json_t *with_credential(json_t *once)
 	return command;
 }
 
+/* %t %p: the target. %l %o: the listed destination of the construction. %w %q: the twin. %a: the workload's own address. %n: the target's name. %d %g: the
+ * door and its file. %b %c %e: pins, a cgroup outside, the policy's map. %f: what was left open. %i: the workload's device. %v %m: its family, any address. */
 static const char *placeholder(const struct nc_theatre *theatre, char letter, const struct nc_stage *stage, const struct nc_spot *to, char port[8])
 {
 	const struct nc_spot *spot = letter == 't' || letter == 'p' ? to : letter == 'l' || letter == 'o' ? &stage->listed : &stage->twin;
@@ -71,6 +73,14 @@ static const char *placeholder(const struct nc_theatre *theatre, char letter, co
 		return stage->door;
 	case 'g':
 		return stage->go;
+	case 'a':
+		return stage->own;
+	case 'b':
+		return stage->pins;
+	case 'c':
+		return stage->outside;
+	case 'e':
+		return stage->policy;
 	case 'i':
 		return nc_world_place_device(theatre->world, NC_SITE_WORKLOAD);
 	case 'n':

@@ -26,7 +26,8 @@
 #include "plain.h"
 
 #define COMMAND_MS 12000
-#define FINISH_TIMES 6 /* the limit of a teardown, for what was kept from all the cases */
+#define ARRIVAL_STEPS 100 /* of 5 ms */
+#define FINISH_TIMES 6	  /* the limit of a teardown, for what was kept from all the cases */
 
 void nc_netns_path(const struct nc_theatre *theatre, enum nc_site site, char path[64])
 {
@@ -65,10 +66,10 @@ static json_t *request_of(struct nc_cast *cast, const struct nc_stage *stage, co
 
 	nc_netns_path(&cast->theatre, NC_SITE_WORKLOAD, workload);
 	nc_netns_path(&cast->theatre, NC_SITE_EDGE, edge);
-	return json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s} s:o s:s s:O s:{s:s} s:s}", "version", NC_DRIVER_VERSION, "instance", instance, "scratch",
-			 scratch, "options", cast->options->driver_options, "netns", "workload", workload, "edge", edge, "plane", edge, "link",
-			 links(&cast->theatre), "resolver", cast->theatre.resolver_text, "profile", stage->profile, "credentials", NC_CREDENTIAL_NAME,
-			 stage->credential, "off", off);
+	return json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s} s:o s:s s:O s:{s:s} s:s s:b}", "version", NC_DRIVER_VERSION, "instance", instance,
+			 "scratch", scratch, "options", cast->options->driver_options, "netns", "workload", workload, "edge", edge, "plane", edge,
+			 "link", links(&cast->theatre), "resolver", cast->theatre.resolver_text, "profile", stage->profile, "credentials",
+			 NC_CREDENTIAL_NAME, stage->credential, "off", off, "apart", (stage->row->flags & NC_CASE_APART) != 0);
 }
 
 /* A failure of the driver becomes part of the run; anything else ends the matrix. */
@@ -89,6 +90,7 @@ static int plain_exec(struct nc_cast *cast, const struct nc_stage *stage, struct
 	const struct nc_plain plain = {.netns = netns,
 				       .resolver = cast->theatre.resolver_text,
 				       .environment = environment,
+				       .terminal = *stage->terminal ? stage->terminal : NULL,
 				       .privileged = stage->row->flags & NC_CASE_PRIVILEGED};
 	NC_JSON json_t *answer = NULL;
 	int r;
@@ -105,10 +107,13 @@ static int plain_exec(struct nc_cast *cast, const struct nc_stage *stage, struct
 static int driver_exec(struct nc_cast *cast, const struct nc_stage *stage, json_t *request, const json_t *command, struct nc_driver_output *output,
 		       struct nc_error *reterr)
 {
+	struct nc_driver driver = *cast->driver;
+
 	json_object_set(request, "command", (json_t *)command);
 	json_object_set_new(request, "authority", json_string(stage->authority));
 	json_object_set_new(request, "deadline_ms", json_integer(COMMAND_MS));
-	return nc_driver_exec(cast->driver, request, COMMAND_MS, output, reterr);
+	driver.terminal = *stage->terminal ? stage->terminal : NULL;
+	return nc_driver_exec(&driver, request, COMMAND_MS, output, reterr);
 }
 
 static bool twin_was_reached(struct nc_cast *cast, const struct nc_stage *stage, const char *output)
@@ -190,45 +195,16 @@ static int exec_unsealed(struct nc_cast *cast, const struct nc_stage *stage, con
 	return output->text ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "keep the command's output");
 }
 
-/* A socket of this process, connected to the target from the workload's namespace, at a number that the client knows, while a command is started. */
-static int leave_open(const struct nc_cast *cast, const struct nc_stage *stage, struct nc_error *reterr)
-{
-	NC_WORLD_VISIT int back = -1;
-	struct sockaddr_storage at;
-	socklen_t length = nc_observer_to_sockaddr(&stage->target.address, stage->target.port, &at);
-	NC_CLOSE int fd = -1;
-	int r;
-
-	if (stage->row->construction != NC_CONSTRUCTION_INHERITED)
-		return 0;
-	r = nc_world_enter(cast->theatre.world, NC_SITE_WORKLOAD, &back, reterr);
-	if (r < 0)
-		return r;
-	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (void *)&at, length) < 0 || dup3(fd, NC_INHERITED_FD, 0) < 0)
-		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "leave a socket open");
-	return 0;
-}
-
-static void close_open(const struct nc_stage *stage)
-{
-	if (stage->row->construction == NC_CONSTRUCTION_INHERITED)
-		close(NC_INHERITED_FD);
-}
-
 static int exec_with_actor(struct nc_cast *cast, struct nc_stage *stage, json_t *request, const struct nc_driver_prepared *prepared,
 			   const json_t *command, struct nc_driver_output *output, struct nc_error *reterr)
 {
 	struct nc_actor *actor = NULL;
 	int r = nc_actor_begin(cast, stage, request, prepared, &actor, reterr);
 
-	if (!r)
-		r = leave_open(cast, stage, reterr);
-	if (!r && !request)
+	if (!r && stage->failure.code == NC_E_NONE && !request)
 		r = plain_exec(cast, stage, output, reterr);
-	else if (!r)
+	else if (!r && stage->failure.code == NC_E_NONE)
 		r = driver_exec(cast, stage, request, command, output, reterr);
-	close_open(stage);
 	nc_actor_end(actor);
 	if (!r && stage->failure.code != NC_E_NONE) {
 		*reterr = stage->failure;
@@ -292,7 +268,9 @@ static int with_driver(struct nc_cast *cast, struct nc_stage *stage, const char 
 		r = nc_error_set(reterr, NC_E_AUTHORITY_DIMENSION_ABSENT, -EOPNOTSUPP, "the provider knows one authority only");
 	else
 		r = nc_driver_prepare(cast->driver, request, &prepared, reterr);
-	if (!r) {
+	if (r < 0) {
+		r = launch_was_refused(stage, r, run, transcript, reterr);
+	} else {
 		json_object_set_new(request, "state", prepared.state);
 		/* Should the matrix be killed now, its warden finds here what to tear down. */
 		json_dump_file(request, pending, JSON_COMPACT);
@@ -358,6 +336,17 @@ void nc_run_count_tokens(const struct nc_case *row, struct nc_run *run)
 		run->seen = (struct nc_seen){0};
 }
 
+/* A client that got through without an answer may be done before the listener is. */
+static void look(struct nc_cast *cast, const struct nc_late *at, struct nc_run *run)
+{
+	for (int i = 0; i < ARRIVAL_STEPS; i++) {
+		nc_observer_seen(cast->theatre.observer, at->since, &at->address, at->port, at->protocol, at->token, &run->seen);
+		if (!run->through || run->seen.tokens)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+}
+
 int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_kind kind, const char *off, struct nc_run *ret_run,
 		   struct nc_late *ret_late, json_t *transcript, struct nc_error *reterr)
 {
@@ -385,8 +374,7 @@ int nc_conform_run(struct nc_cast *cast, const struct nc_case *row, enum nc_run_
 	if (!(row->flags & (NC_CASE_ANY_PAYLOAD | NC_CASE_ON_WIRE)))
 		memcpy(ret_late->token, stage.token, sizeof(stage.token));
 	if (ret_late->watched)
-		nc_observer_seen(cast->theatre.observer, stage.since, &stage.target.address, stage.target.port, stage.target.protocol,
-				 ret_late->token, &run.seen);
+		look(cast, ret_late, &run);
 	nc_run_count_tokens(row, &run);
 	/* Loopback is every run's: what comes later is somebody else's. */
 	if (row->construction == NC_CONSTRUCTION_SELF || row->construction == NC_CONSTRUCTION_IMPOSTOR)

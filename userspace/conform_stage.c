@@ -345,6 +345,9 @@ static int make_folder(const struct nc_theatre *theatre, struct nc_stage *stage,
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -errno, "make a folder for the run");
 	snprintf(stage->door, sizeof(stage->door), "%s/door", stage->folder);
 	snprintf(stage->go, sizeof(stage->go), "%s/go", stage->folder);
+	snprintf(stage->pins, sizeof(stage->pins), "%s/pins", stage->folder);
+	snprintf(stage->outside, sizeof(stage->outside), "%s/outside", stage->folder);
+	snprintf(stage->policy, sizeof(stage->policy), "%s/policy", stage->folder);
 	return 0;
 }
 
@@ -372,11 +375,14 @@ static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stag
 static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
 	struct nc_case twin_row = *stage->row;
+	union nc_address own;
 	int r = nc_world_renew_workload(theatre->world, reterr);
 
 	twin_row.protocol = IPPROTO_TCP;
 	/* Now that the last run's namespace is gone: a listener that closes before would have the kernel answer from there. */
 	nc_observer_quiet(theatre->observer);
+	nc_world_link_address(theatre->world, NC_SITE_WORKLOAD, stage->row->family, &own);
+	nc_address_text(&own, stage->own);
 	if (!r)
 		r = set_spots(theatre, stage, reterr);
 	if (!r)

@@ -49,15 +49,18 @@ struct nc_stage {
 	const char *wire; /* how the profile wants the target's name compared; NULL: any */
 	bool has_twin;
 	char token[NC_TOKEN_SIZE], twin_token[NC_TOKEN_SIZE];
-	char credential[NC_TOKEN_SIZE]; /* the plane's */
-	const char *authority;		/* who attempts */
-	bool updated;			/* the policy after its update is meant */
-	json_t *profile;		/* owned */
-	json_t *command, *twin_command; /* owned; NULL without */
-	size_t begun;			/* where the log stood */
-	size_t since;			/* from where on what is seen at the target counts */
-	char folder[96];		/* where the client and the matrix's actor meet (conform_actor.h); "": nowhere */
-	char door[104], go[104];	/* in there: a unix socket, and a file for which the client waits */
+	char credential[NC_TOKEN_SIZE];		   /* the plane's */
+	const char *authority;			   /* who attempts */
+	bool updated;				   /* the policy after its update is meant */
+	json_t *profile;			   /* owned */
+	json_t *command, *twin_command;		   /* owned; NULL without */
+	size_t begun;				   /* where the log stood */
+	size_t since;				   /* from where on what is seen at the target counts */
+	char folder[96];			   /* where the client and the matrix's actor meet (conform_actor.h); "": nowhere */
+	char terminal[32];			   /* that the provider is started from; "": none */
+	char door[104], go[104];		   /* in there: a unix socket, and a file for which the client waits */
+	char pins[104], outside[112], policy[108]; /* there as well: what the driver points out */
+	char own[64];				   /* the workload's address on its link */
 	/* Written by the actor, read when it is done: */
 	bool permitted;		 /* the target was reached while it was listed */
 	char child[512];	 /* a cgroup that it made */

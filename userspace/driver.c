@@ -55,7 +55,9 @@ int nc_driver_ask(const struct nc_driver *driver, const char *verb, const json_t
 	NC_JSON json_t *answer = NULL;
 	size_t length = 0;
 	int status = 0;
-	int r = input ? nc_spawn_bounded(argv, input, strlen(input), deadline_ms, &status, &output, &length, NULL, NULL) : -ENOMEM;
+	int r = input ? nc_spawn_bounded(argv, input, strlen(input), deadline_ms, &status, &output, &length,
+					 driver->terminal ? nc_spawn_at_terminal : NULL, (void *)driver->terminal)
+		      : -ENOMEM;
 
 	if (r == -ETIMEDOUT)
 		return nc_error_set(reterr, NC_E_DRIVER_DEADLINE, r, "%s %s did not end within %d ms", driver->path, verb, deadline_ms);
@@ -100,7 +102,8 @@ static int read_offers(const struct nc_fields *fields, struct nc_driver *driver,
 	static const struct {
 		const char *word;
 		int offer;
-	} offers[] = {{"cgroups", NC_CASE_CGROUPS}, {"update", NC_CASE_UPDATE}, {"lsm", NC_CASE_LSM}};
+	} offers[] = {
+		{"cgroups", NC_CASE_CGROUPS}, {"update", NC_CASE_UPDATE}, {"lsm", NC_CASE_LSM}, {"helpers", NC_CASE_HELPERS}, {"pins", NC_CASE_PINS}};
 	const json_t *words;
 	int r = json_object_get(fields->object, "offers") ? nc_fields_words(fields, "offers", &words, reterr) : 1;
 
@@ -181,18 +184,31 @@ int nc_driver_open(const char *path, const char *provider, const char *provider_
 
 static int read_cgroups(const json_t *cgroups, struct nc_driver_prepared *prepared, struct nc_error *reterr)
 {
-	static const char *const members[] = {"outside", "unsealed", NULL};
+	static const char *const members[] = {"outside", "unsealed", "root", NULL};
 	struct nc_fields fields;
 	int r = nc_fields_begin(&fields, cgroups, "/cgroups", NC_E_DRIVER_GARBAGE, members, reterr);
 
 	if (!r)
 		r = nc_fields_text(&fields, "outside", prepared->outside, sizeof(prepared->outside), reterr);
-	return r < 0 ? r : nc_fields_text(&fields, "unsealed", prepared->unsealed, sizeof(prepared->unsealed), reterr);
+	if (!r)
+		r = nc_fields_text(&fields, "unsealed", prepared->unsealed, sizeof(prepared->unsealed), reterr);
+	return r < 0 ? r : nc_fields_text(&fields, "root", prepared->root, sizeof(prepared->root), reterr);
+}
+
+static int read_pins(const json_t *pins, struct nc_driver_prepared *prepared, struct nc_error *reterr)
+{
+	static const char *const members[] = {"folder", "policy", NULL};
+	struct nc_fields fields;
+	int r = nc_fields_begin(&fields, pins, "/pins", NC_E_DRIVER_GARBAGE, members, reterr);
+
+	if (!r)
+		r = nc_fields_text(&fields, "folder", prepared->pins, sizeof(prepared->pins), reterr);
+	return r < 0 ? r : nc_fields_text(&fields, "policy", prepared->policy, sizeof(prepared->policy), reterr);
 }
 
 int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, struct nc_driver_prepared *ret_prepared, struct nc_error *reterr)
 {
-	static const char *const members[] = {"version", "provider", "provider_revision", "state", "cgroups", NULL};
+	static const char *const members[] = {"version", "provider", "provider_revision", "state", "cgroups", "pins", NULL};
 	char provider[NC_PROVIDER_MAX], revision[NC_REVISION_MAX];
 	struct nc_driver_prepared prepared = {0};
 	NC_JSON json_t *answer = NULL;
@@ -214,6 +230,8 @@ int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, str
 		r = nc_fields_refuse(&fields, "state", reterr, "is missing");
 	if (!r && json_object_get(answer, "cgroups"))
 		r = read_cgroups(json_object_get(answer, "cgroups"), &prepared, reterr);
+	if (!r && json_object_get(answer, "pins"))
+		r = read_pins(json_object_get(answer, "pins"), &prepared, reterr);
 	if (r < 0)
 		return garbage(driver->path, "prepare", reterr);
 	if (strcmp(provider, driver->provider) || strcmp(revision, driver->provider_revision))

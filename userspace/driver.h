@@ -28,10 +28,11 @@ struct nc_driver {
 	int describe_ms, prepare_ms, teardown_ms, exec_slack_ms; /* the limits */
 	char provider[NC_PROVIDER_MAX];
 	char provider_revision[NC_REVISION_MAX];
-	bool plane;	 /* it has a second authority */
-	bool proxied;	 /* it is reached by proxy variables; what ignores them is expected to get nowhere */
-	int offers;	 /* NC_CASE_CGROUPS, ...: what it can do beside the four verbs */
-	json_t *mutants; /* words of checks that it can switch off; owned */
+	bool plane;	      /* it has a second authority */
+	bool proxied;	      /* it is reached by proxy variables; what ignores them is expected to get nowhere */
+	int offers;	      /* NC_CASE_CGROUPS, ...: what it can do beside the four verbs */
+	const char *terminal; /* path of a terminal that it is started from; NULL: none */
+	json_t *mutants;      /* words of checks that it can switch off; owned */
 };
 
 /* Asks `describe` and compares with the operator's pair; `path` is borrowed. limit_ms: at most so long for each verb, beside the
@@ -51,6 +52,9 @@ struct nc_driver_prepared {
 	json_t *state;	    /* the driver's own, owned by the caller */
 	char outside[512];  /* a cgroup in which processes of the host stand that are nobody's workload; "": this process's own */
 	char unsealed[512]; /* a cgroup that was made for a workload and has no policy yet; "": none */
+	char root[512];	    /* the cgroup below which everything of the run stands; "": not said */
+	char pins[512];	    /* a folder of the BPF file system in which what enforces is pinned; "": none */
+	char policy[512];   /* in there, the map of what the workload may reach */
 };
 /* `prepare`: the driver says again which pair it is (DRIVER_CONTRADICTION), and hands over its state. */
 int nc_driver_prepare(const struct nc_driver *driver, const json_t *request, struct nc_driver_prepared *ret_prepared, struct nc_error *reterr);
@@ -63,6 +67,8 @@ struct nc_driver_output {
 int nc_driver_exec(const struct nc_driver *driver, const json_t *request, int command_ms, struct nc_driver_output *ret_output,
 		   struct nc_error *reterr);
 
+/* Becomes the leader of a session whose terminal is `path`. For `before` below. 0 or negative errno. */
+int nc_spawn_at_terminal(void *path);
 /* Runs argv with `input` on its standard input and reads its output, both bounded, until it ends or the deadline. The exit status in wait(2)'s form.
  * -ETIMEDOUT: killed with its group. -EFBIG: too much output, likewise. The caller frees *ret_output. */
 int nc_spawn_bounded(char *const *argv, const char *input, size_t input_length, int deadline_ms, int *ret_status, char **ret_output,

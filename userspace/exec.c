@@ -9,6 +9,7 @@
  * The plane's command has a user id of its own and gets the credentials that the profile names by --plane-env-fd, which only the process that becomes that
  * command reads. Before it starts, the environment and arguments of everything that runs under the workload's authority are searched for their values.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -53,6 +54,33 @@ static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -EBUSY, "instance %s: this authority already has a live process tree", launch->instance);
 }
 
+/* An instance that was attached has no init: its supervisor holds the namespace that was sealed, known by its cookie. -1: it does not. */
+static int held_by(pid_t supervisor, uint64_t cookie)
+{
+	char folder[32], path[300], target[32];
+	struct nc_error ignored = {0};
+	struct dirent *entry;
+	int found = -1;
+	DIR *list;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)supervisor);
+	list = opendir(folder);
+	while (list && found < 0 && (entry = readdir(list))) {
+		NC_CLOSE int fd = -1;
+		uint64_t seen;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (readlink(path, target, sizeof(target)) < 5 || strncmp(target, "net:[", 5))
+			continue;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && !nc_netns_cookie(fd, &seen, &ignored) && seen == cookie)
+			found = NC_TAKE_FD(fd);
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
 /* The network namespace that was sealed is init's, whatever path it once had. */
 static int enter_network(struct nc_launch *launch, const struct nc_instance_state *state, struct nc_error *reterr)
 {
@@ -66,10 +94,11 @@ static int enter_network(struct nc_launch *launch, const struct nc_instance_stat
 		if (init < 0)
 			return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, init, "instance %s has ended", launch->instance);
 		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->init.pid);
+		launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	} else {
-		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->supervisor.pid);
+		launch->netns_fd = held_by(state->supervisor.pid, state->netns_cookie);
+		errno = ESTALE;
 	}
-	launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	launch->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (launch->netns_fd < 0 || launch->own_netns_fd < 0)
 		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "open the network namespace of instance %s", launch->instance);

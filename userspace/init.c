@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "child.h"
+#include "mutants.h"
 
 _Noreturn void nc_child_fail(int fd, const char *step, int status)
 {
@@ -59,6 +60,8 @@ static void arrange_mounts(const struct nc_mount_plan *plan)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nc_mount_edit *edit = &plan->edits[i];
 
+		if (NC_MUTANT_OFF("mounts"))
+			break;
 		if (edit->kind == NC_MOUNT_HIDE)
 			must(mount("none", edit->point, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=000"), "hide a folder");
 		else if (edit->kind == NC_MOUNT_BLANK)

@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "json.h"
 #include "launch_state.h"
+#include "loader.h"
 #include "profile.h"
 
 /* Signals that are handed on to the command. */
@@ -115,6 +116,20 @@ static int open_netns(struct nc_launch *launch, struct nc_error *reterr)
 	return launch->own_netns_fd < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc/self/ns/net") : 0;
 }
 
+/* The programs know an instance's network namespace by its cookie, which kernels before 5.14 tell nobody in user space. */
+static int check_named(int netns_fd, struct nc_error *reterr)
+{
+	uint64_t cookie;
+	int r = nc_netns_cookie(netns_fd, &cookie, reterr);
+
+	if (r < 0 || cookie)
+		return r;
+	nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -EOPNOTSUPP,
+		     "the profile opens loopback, and this kernel (before 5.14) does not say which network namespace a socket is in");
+	snprintf(reterr->pointer, sizeof(reterr->pointer), "/loopback");
+	return nc_error_hint(reterr, "leave \"loopback\" out of the profile, or use Linux 5.14 or newer");
+}
+
 /* An open loopback of the host's own network namespace would reach everything that listens on the host. */
 int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr)
 {
@@ -127,7 +142,7 @@ int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_pro
 	    (stat("/proc/1/ns/net", &host) < 0 && stat("/proc/2/ns/net", &host) < 0))
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the network namespaces");
 	if (launch->netns_fd >= 0 && !same_file(&workload, &host) && !same_file(&workload, &own))
-		return 0;
+		return check_named(launch->netns_fd, reterr);
 	nc_error_set(reterr, NC_E_PROCESS_INVALID, -EINVAL, "the profile opens loopback, and the network namespace is the host's own or netcordon's");
 	snprintf(reterr->pointer, sizeof(reterr->pointer), "/loopback");
 	return nc_error_hint(reterr, "name a private network namespace with --netns");

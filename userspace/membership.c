@@ -37,25 +37,27 @@ static bool read_cgroup(int proc_fd, const char *pid, char ret_path[NC_PATH_MAX]
 	return true;
 }
 
-/* The folder's tail must be the whole of the path that the kernel gives, or above it. */
+/* What the kernel calls the cgroup: its path below the mount. */
+static const char *kernels_name(const char *folder)
+{
+	char mount[NC_PATH_MAX] = "";
+	struct nc_error ignored;
+	size_t length = nc_cgroup_mount(mount, &ignored) == 0 ? strlen(mount) : 0;
+
+	return strncmp(folder, mount, length) == 0 ? folder + length : folder;
+}
+
+/* The folder must be the whole of the path that the kernel gives, or above it. */
 static bool is_inside(const char *folder, const char *path)
 {
-	size_t folder_length = strlen(folder), root = 0;
-	char mount[NC_PATH_MAX];
-	struct nc_error ignored;
+	size_t folder_length = strlen(folder);
 
-	if (nc_cgroup_mount(mount, &ignored) == 0)
-		root = strlen(mount);
-	if (root > folder_length)
-		return false;
-	folder += root;
-	folder_length -= root;
 	return strncmp(path, folder, folder_length) == 0 && (path[folder_length] == '\0' || path[folder_length] == '/');
 }
 
 int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
 {
-	const char *folder = nc_claim_cgroup_path(launch->claim, launch->authority);
+	const char *folder;
 	char path[NC_PATH_MAX];
 	struct dirent *entry;
 	DIR *proc;
@@ -67,6 +69,7 @@ int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
 	proc = opendir(path);
 	if (!proc)
 		return errno == ENOENT ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
+	folder = kernels_name(nc_claim_cgroup_path(launch->claim, launch->authority)); /* once for all processes: it reads the mounts */
 	while (r == 0 && (entry = readdir(proc))) {
 		if (isdigit((unsigned char)entry->d_name[0]) && read_cgroup(dirfd(proc), entry->d_name, path) && !is_inside(folder, path))
 			r = nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "process %.20s of the workload was moved to %.200s", entry->d_name, path);

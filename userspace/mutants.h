@@ -10,14 +10,24 @@
 #include <stdbool.h>
 #include "loader.h"
 
+/* What `run` does for the process that it starts, and the other providers do not. */
+#define NC_PROCESS_CHECKS(X)                                                                                                                         \
+	X("ring_filter", "io_uring is refused where no hook sees the sockets that a ring makes")                                                     \
+	X("descriptors", "the workload gets no descriptor that its caller left open")                                                                \
+	X("privileges", "the workload is an ordinary user without capabilities and behind a filter of calls")                                        \
+	X("call_filter", "the workload's system calls are filtered: families, keys, other processes, terminals")                                     \
+	X("mounts", "the workload sees no BPF file system and cannot write to a cgroup file system")                                                 \
+	X("pid_namespace", "the workload's processes see no other's")                                                                                \
+	X("terminal", "the workload has a session of its own and its caller's terminal is not in it")
+
 #define NC_LAUNCH_CHECKS(X)                                                                                                                          \
+	NC_PROCESS_CHECKS(X)                                                                                                                         \
 	X("canary", "a launch does not go on unless the canary saw its refusals")                                                                    \
 	X("resolver_filter", "the resolver leaves out addresses that are not public")                                                                \
 	X("resolver_cache", "an answer is kept for its lifetime, at least half a minute")                                                            \
 	X("grant_filter", "whoever installs a grant looks at its address once more")                                                                 \
-	X("ring_filter", "io_uring is refused where no hook sees the sockets that a ring makes")                                                     \
-	X("descriptors", "the workload gets no descriptor that its caller left open")                                                                \
-	X("privileges", "the workload is an ordinary user without capabilities and behind a filter of calls")                                        \
+	X("read_only", "the maps that a verdict reads can be written by no program")                                                                 \
+	X("foreign", "a launch does not go on where a program of somebody else is in force")                                                         \
 	X("revocation", "an update takes back the grants of names that left the policy")                                                             \
 	X("flows_end", "an update ends the flows that the new policy does not list")                                                                 \
 	X("edge_credential", "netcordon's own environment holds no plane credential")

@@ -85,7 +85,7 @@ static bool control_shows_a_path(const struct nc_run *control, struct nc_verdict
 	if (result == NC_RESULT_FAILED)
 		failed(control, NC_RUN_CONTROL, verdict);
 	else if (control->impossible)
-		decide(verdict, NC_OUTCOME_INCONCLUSIVE, "this kernel has no such path");
+		decide(verdict, NC_OUTCOME_INCONCLUSIVE, "cannot be made here: %s", control->how);
 	else
 		decide(verdict, NC_OUTCOME_INCONCLUSIVE, "without enforcement the target was not reached (%s): the path is not real", control->how);
 	return false;

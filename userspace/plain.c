@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "cleanup.h"
 #include "driver.h"
 #include "plain.h"
@@ -46,16 +47,26 @@ static int replace_resolver(const char *resolver)
 	fd = mkostemp(file, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fchmod(fd, 0644) < 0 || write(fd, text, (size_t)length) != length || mount(file, real, NULL, MS_BIND, NULL) < 0)
+	if (fchmod(fd, 0644) < 0 || write(fd, text, (size_t)length) != length)
+		r = -errno;
+	/* A command of a command: what covers the file already has no name any more, and cannot be covered itself. */
+	if (!r && mount(file, real, NULL, MS_BIND, NULL) < 0 &&
+	    (errno != ENOENT || umount2(real, MNT_DETACH) < 0 || mount(file, real, NULL, MS_BIND, NULL) < 0))
 		r = -errno;
 	unlink(file);
 	return r;
 }
 
-static int drop_to_nobody(void)
+static int send_errors_to(const char *path)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(NC_PLAIN_UID, NC_PLAIN_UID, NC_PLAIN_UID) < 0 ||
-	    setresuid(NC_PLAIN_UID, NC_PLAIN_UID, NC_PLAIN_UID) < 0)
+	NC_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	return fd < 0 || dup2(fd, STDERR_FILENO) < 0 ? -errno : 0;
+}
+
+static int drop_to(uid_t uid)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
@@ -63,8 +74,12 @@ static int drop_to_nobody(void)
 int nc_plain_become(const struct nc_plain *plain)
 {
 	static char *bare[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-	int r = plain->cgroup_procs ? join_cgroup(plain->cgroup_procs) : 0;
+	int r = plain->terminal ? nc_spawn_at_terminal((void *)plain->terminal) : 0;
 
+	if (!r && plain->errors)
+		r = send_errors_to(plain->errors);
+	if (!r && plain->cgroup_procs)
+		r = join_cgroup(plain->cgroup_procs);
 	if (!r && plain->netns)
 		r = join_netns(plain->netns);
 	if (!r)
@@ -72,7 +87,7 @@ int nc_plain_become(const struct nc_plain *plain)
 	if (!r && chdir("/") < 0)
 		r = -errno;
 	if (!r && !plain->privileged)
-		r = drop_to_nobody();
+		r = drop_to(plain->uid ?: NC_PLAIN_UID);
 	if (!r)
 		environ = (char **)(plain->environment ?: bare);
 	return r;
@@ -81,6 +96,15 @@ int nc_plain_become(const struct nc_plain *plain)
 int nc_plain_enter(void *context)
 {
 	return nc_plain_become(context);
+}
+
+/* What a client says on its standard error is the client's word as well. */
+static int enter_whole(void *context)
+{
+	const struct nc_plain *plain = context;
+	int r = nc_plain_become(plain);
+
+	return r < 0 || plain->errors ? r : dup2(STDOUT_FILENO, STDERR_FILENO);
 }
 
 static char **words_of(const json_t *command)
@@ -115,7 +139,7 @@ int nc_plain_exec(const struct nc_plain *plain, const json_t *command, int deadl
 
 	if (!argv || !argv[0])
 		return nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -EINVAL, "the command is not an array of strings");
-	r = nc_spawn_bounded(argv, "", 0, deadline_ms, &status, &output, &length, nc_plain_enter, (void *)plain);
+	r = nc_spawn_bounded(argv, "", 0, deadline_ms, &status, &output, &length, enter_whole, (void *)plain);
 	if (r == -ETIMEDOUT)
 		status = SIGKILL; /* in wait's form: ended by a signal */
 	else if (r < 0)

@@ -19,7 +19,10 @@ struct nc_plain {
 	const char *cgroup_procs; /* path of a cgroup.procs to join; NULL: stay */
 	const char *resolver;	  /* address literal; NULL: no resolver at all */
 	char *const *environment; /* NULL-terminated; NULL: PATH alone */
+	const char *terminal;	  /* path of a terminal to be at; NULL: none */
+	const char *errors;	  /* a file to which standard error is added; NULL: it goes where the output goes, or stays */
 	bool privileged;	  /* stay uid 0 */
+	unsigned int uid;	  /* else become this one; 0: nobody */
 };
 
 /* Runs the JSON array of strings `command`, bounded. The answer is as a driver's `exec` gives it: {version, exited, output}. -ETIMEDOUT is reported as

@@ -90,6 +90,8 @@ static int hide_memory(const struct farewell *farewell)
 
 static int filter_calls(const struct farewell *farewell)
 {
+	if (NC_MUTANT_OFF("call_filter"))
+		return 0;
 	return farewell->filter && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, farewell->filter, 0, 0) < 0 ? -errno : 0;
 }
 

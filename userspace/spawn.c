@@ -105,12 +105,22 @@ static int reap(pid_t child, int64_t until, int *ret_status)
 
 static void __attribute__((noreturn)) become(char *const *argv, int in, int out, int (*before)(void *), void *context)
 {
-	setpgid(0, 0);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || (before && before(context) < 0))
 		_exit(127);
+	setpgid(0, 0); /* not before: who leads a group cannot begin a session, and who leads a session has a group already */
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
 	_exit(127);
+}
+
+int nc_spawn_at_terminal(void *path)
+{
+	NC_CLOSE int fd = -1;
+
+	if (setsid() < 0)
+		return -errno;
+	fd = open(path, O_RDWR | O_CLOEXEC); /* a leader's first terminal becomes its session's */
+	return fd < 0 ? -errno : 0;
 }
 
 static int supervise(pid_t child, struct talk *talk, int deadline_ms, int *ret_status)
@@ -158,7 +168,6 @@ int nc_spawn_bounded(char *const *argv, const char *input, size_t input_length, 
 	close(NC_TAKE_FD(child_in));
 	close(NC_TAKE_FD(child_out));
 	if (child > 0) {
-		setpgid(child, child);
 		r = supervise(child, &talk, deadline_ms, ret_status);
 	}
 	if (talk.in >= 0)

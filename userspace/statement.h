@@ -19,6 +19,11 @@
 #define NC_DOMAIN_CHECKPOINT "netcordon.checkpoint.v1"
 #define NC_DOMAIN_CLOSING "netcordon.closing.v1"
 #define NC_DOMAIN_CONFORMANCE "checkfu.sandbox-egress-conformance.v1"
+#define NC_DOMAIN_MATERIALIZATION "netcordon.materialization.v1"
+/* All there are: what the schema of signatures and docs/formats.md list. */
+#define NC_DOMAINS(X)                                                                                                                                \
+	X(NC_DOMAIN_LAUNCH)                                                                                                                          \
+	X(NC_DOMAIN_CHECKPOINT) X(NC_DOMAIN_CLOSING) X(NC_DOMAIN_CONFORMANCE) X(NC_DOMAIN_MATERIALIZATION)
 
 #define NC_SIGNATURE_ALGORITHM "ed25519"
 #define NC_ATTESTER_MAX 128 /* bytes of printable ASCII */

@@ -13,6 +13,15 @@ static inline double now_ns(void)
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
+/* Processor time of this thread, the kernel's work for it included. */
+static inline double cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 static inline int by_value(const void *left, const void *right)
 {
 	double a = *(const double *)left, b = *(const double *)right;

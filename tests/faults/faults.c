@@ -3,8 +3,8 @@
  * faults.c - lets one call of netcordon fail: the Nth system call, or the Nth demand for memory, whoever makes it
  *
  * Linked into build/netcordon-faults by the linker's --wrap, for each name in CALLS: no line of the program knows of it. N comes from the name under which the
- * program is started, netcordon@N for system calls and netcordon@mN for memory, so that nothing
- * depends on an environment. Supervisor, init and command count together, in shared memory; the edge is a program of its own and is left alone. The command's
+ * program is started, netcordon@N for system calls and netcordon@mN for memory, so that nothing depends on an environment. With netcordon@kN whoever
+ * makes the Nth system call is killed there. Supervisor, init and command count together, in shared memory; the edge is a program of its own and is left alone. The command's
  * exec ends the counting: everything before it must be undone without a trace.
  *
  * Calls that only take apart (close, unlink, rmdir, kill, wait, munmap) are not in the list: what cannot be removed cannot be expected to be gone.
@@ -12,6 +12,7 @@
  * Each wrapper passes six machine words on, which is what every function of the list is called with at most on the supported architectures.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 	X(fopen, 0) X(fopen64, 0) X(fdopen, 0) X(opendir, 0) X(fdopendir, 0) X(mkdir, -1) X(mkdirat, -1) X(mount, -1) X(pipe2, -1) X(socket, -1)     \
 		X(socketpair, -1) X(bind, -1) X(listen, -1) X(connect, -1) X(accept4, -1) X(getsockname, -1) X(setsockopt, -1) X(getsockopt, -1)     \
 			X(send, -1) X(sendto, -1) X(sendmsg, -1) X(recv, -1) X(recvmsg, -1) X(read, -1) X(pread, -1) X(readv, -1) X(write, -1)       \
-				X(pwrite, -1) X(writev, -1) X(rename, -1) X(renameat, -1) X(renameat2, -1) X(fsync, -1) X(fdatasync, -1)             \
+				X(pwrite, -1) X(writev, -1) X(rename, -1) X(renameat, -1) X(renameat2, -1) X(linkat, -1) X(fsync, -1) X(fdatasync, -1)             \
 					X(fstat, -1) X(stat, -1) X(fstatat, -1) X(fstatfs, -1) X(statfs, -1) X(getrandom, -1) X(prctl, -1)           \
 						X(setrlimit, -1) X(setrlimit64, -1) X(getrlimit, -1) X(getrlimit64, -1) X(setsid, -1) X(chdir, -1)   \
 							X(dup2, -1) X(dup3, -1) X(fcntl, -1) X(fcntl64, -1) X(signalfd, -1) X(sigprocmask, -1)       \
@@ -39,7 +40,7 @@
 
 struct counter {
 	unsigned long made, at;
-	bool over, memory, told;
+	bool over, memory, kills, told;
 	char name[32];
 };
 
@@ -57,7 +58,8 @@ __attribute__((constructor)) static void begin(void)
 		abort();
 	counter = memory;
 	counter->memory = at[1] == 'm';
-	counter->at = strtoul(at + (counter->memory ? 2 : 1), NULL, 10);
+	counter->kills = at[1] == 'k';
+	counter->at = strtoul(at + (counter->memory || counter->kills ? 2 : 1), NULL, 10);
 }
 
 static bool fails(const char *name, bool memory)
@@ -67,6 +69,8 @@ static bool fails(const char *name, bool memory)
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
 	counter->told =
 		dprintf(9, "%lu %s\n", counter->made, name) > 0; /* now: what fails may be the end of the process; a child has no such descriptor */
+	if (counter->kills)
+		kill(getpid(), SIGKILL);
 	errno = memory ? ENOMEM : EIO;
 	return true;
 }

@@ -53,6 +53,24 @@ static void __attribute__((noreturn)) usage_error(const char *what, const char *
 	exit(USAGE_STATUS);
 }
 
+const char *wait_for(const char *path)
+{
+	static char text[80];
+	ssize_t got;
+	int fd;
+
+	for (int i = 0; i < 800 && access(path, F_OK); i++)
+		usleep(10 * 1000);
+	usleep(20 * 1000);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
 long number(const char *text)
 {
 	char *end = NULL;
@@ -228,17 +246,10 @@ static void become_root_inside(void)
 static void help(void)
 {
 	puts("attempt [-t WAIT_MS] [-p PAYLOAD] [-w FILE] [-U] VERB ARGUMENTS\n"
-	     "  -w: not before FILE is there, 8 s at most\n"
+	     "  -w: not before FILE is there, 8 s at most; when it says !WORDS, they are why this cannot be made\n"
 	     "  -U: as uid 0 of a user namespace of its own. Exit status: 0 through, 1 refused, 2 cannot be made here, 64 usage\n");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		printf("  %-22s %-38s %s\n", verbs[i].name, verbs[i].usage, verbs[i].what);
-}
-
-static void wait_for(const char *path)
-{
-	for (int i = 0; i < 800 && access(path, F_OK); i++)
-		usleep(10 * 1000);
-	usleep(20 * 1000);
 }
 
 static const struct verb *find(const char *name, int arguments)
@@ -260,6 +271,7 @@ int main(int argc, char **argv)
 	struct attempt a = {.wait_ms = 1000, .payload = "from the workload\n"};
 	const struct verb *verb;
 	enum outcome outcome;
+	const char *heard = "";
 	int option;
 	bool root = false;
 
@@ -269,7 +281,7 @@ int main(int argc, char **argv)
 		else if (option == 'p')
 			a.payload = optarg;
 		else if (option == 'w')
-			wait_for(optarg);
+			heard = wait_for(optarg);
 		else if (option == 'U')
 			root = true;
 		else
@@ -286,7 +298,8 @@ int main(int argc, char **argv)
 	alarm((unsigned int)(a.wait_ms / 1000 * 4 + 5));
 	if (root)
 		become_root_inside();
-	outcome = verb->run(&a, a.argv);
+	a.call = heard + 1;
+	outcome = *heard == '!' ? IMPOSSIBLE : verb->run(&a, a.argv);
 	report(&a, outcome);
 	return outcome;
 }

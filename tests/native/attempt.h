@@ -57,6 +57,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("shown", shown, 4, "whole|spelled|split|nameless|handed|rewritten ADDR PORT NAME",                                                         \
 	  "TCP: a request head that names NAME, PAYLOAD its path")                                                                                   \
 	X("udp-sendto", udp_sendto, 2, "ADDR PORT", "one datagram by sendto")                                                                        \
+	X("udp-once", udp_once, 2, "ADDR PORT", "one datagram by sendto, without waiting for an answer")                                             \
 	X("udp-connect-send", udp_connect_send, 2, "ADDR PORT", "connected datagram socket, send")                                                   \
 	X("udp-sendmmsg", udp_sendmmsg, 4, "ADDR PORT ADDR2 PORT2", "batch of [first, second, first]")                                               \
 	X("udp-cork", udp_cork, 2, "ADDR PORT", "UDP_CORK, two sends, uncork")                                                                       \
@@ -90,9 +91,15 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("sctp", sctp, 2, "ADDR PORT", "SCTP connect")                                                                                              \
 	X("dccp", dccp, 2, "ADDR PORT", "DCCP connect")                                                                                              \
 	X("vsock", vsock, 2, "CID PORT", "AF_VSOCK connect")                                                                                         \
+	X("vsock-local", vsock_local, 1, "PORT", "AF_VSOCK over the kernel's own loopback, and over nothing else")                                   \
+	X("smc", smc, 2, "ADDR PORT", "AF_SMC connect, which falls back to TCP")                                                                     \
+	X("rds", rds, 3, "OWN-ADDR4 ADDR4 PORT", "AF_RDS datagram: the kernel dials")                                                                \
+	X("tipc", tipc, 1, "INSTANCE", "AF_TIPC stream to a service of this node")                                                                   \
 	X("packet", packet, 3, "DEVICE ADDR4 PORT", "AF_PACKET: a UDP datagram made by hand")                                                        \
 	X("packet-bypass", packet_bypass, 3, "DEVICE ADDR4 PORT", "the same with PACKET_QDISC_BYPASS")                                               \
 	X("xdp", xdp, 3, "DEVICE ADDR4 PORT", "AF_XDP in copy mode: the same datagram")                                                              \
+	X("tun-send", tun_send, 2, "ADDR4 PORT", "a device of one's own, and a datagram that the host forwards from it")                             \
+	X("vxlan", vxlan, 3, "DEVICE ADDR4 PORT", "a tunnel of one's own to ADDR4, and a frame into it")                                             \
 	X("tun", tun, 0, "", "open /dev/net/tun and make a device")                                                                                  \
 	X("family", family, 3, "FAMILY TYPE PROTOCOL", "socket() alone, by numbers")                                                                 \
 	X("iouring-connect", iouring_connect, 3, "inline|async|sqpoll ADDR PORT", "TCP connect through a ring")                                      \
@@ -118,6 +125,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("under-pty", under_pty, -1, "COMMAND...", "run COMMAND on a terminal, tell what stands in its input queue afterwards")                     \
 	X("request-key", request_key_dns, 1, "NAME", "request_key(\"dns_resolver\", NAME)")                                                          \
 	X("tiocsti", tiocsti, 1, "FD|PATH", "push the payload into a terminal's input")                                                              \
+	X("type", type_into, 2, "FILE TTY", "push the payload into a terminal's input, then wait until FILE says that it was read")                  \
 	X("ptrace", ptrace_seize, 1, "PID", "PTRACE_SEIZE")                                                                                          \
 	X("process-vm", process_vm, 2, "PID HEXADDRESS", "process_vm_readv")                                                                         \
 	X("pidfd-getfd", pidfd_getfd_use, 2, "PID FD", "fetch a socket from another process and write to it")                                        \
@@ -126,6 +134,16 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("bpf-walk", bpf_walk, 0, "", "BPF_MAP_GET_NEXT_ID and a descriptor of the first map")                                                      \
 	X("link-detach", link_detach, 1, "PATH", "BPF_LINK_DETACH of a pinned link")                                                                 \
 	X("move-cgroup", move_cgroup, 1, "CGROUP", "write our pid to CGROUP/cgroup.procs")                                                           \
+	X("move-tcp", move_tcp, 3, "CGROUP ADDR PORT", "the same, then TCP")                                                                         \
+	X("unpin-tcp", unpin_tcp, 3, "FOLDER ADDR PORT", "detach every link that is pinned below FOLDER, then TCP")                                  \
+	X("rewrite-policy", rewrite_policy, 5, "MAP ADDR PORT ADDR2 PORT2",                                                                          \
+	  "a program that copies the entry of the first to the second, in a pinned map; then TCP to the second")                                     \
+	X("cancel", cancel, 2, "CGROUP v4|v6", "outside: a program that cancels what others refused of sendmsg")                                     \
+	X("lend", lend, 4, "FILE FD ADDR PORT", "outside: hold a connected datagram socket as FD; FILE has our pid, and when it is gone we go")      \
+	X("robbed", robbed, 2, "FILE FD", "fetch FD of the process that FILE names, and write to it")                                                \
+	X("late-udp", late_udp, 3, "FILE ADDR PORT", "make a socket, wait for FILE, sendto")                                                         \
+	X("netns-tcp", netns_tcp, 3, "FILE ADDR PORT", "new user and network namespace, wait for FILE, TCP")                                         \
+	X("key-request", key_request, 1, "FILE", "request_key(\"user\", PAYLOAD), then wait until FILE says that it was seen")                       \
 	X("userns-netns", userns_netns, 0, "", "new user and network namespace, TCP over its loopback")                                              \
 	X("setns", setns_tcp, 3, "NETNS ADDR PORT", "enter another network namespace, then TCP")                                                     \
 	X("compat-call", compat_call, 0, "", "a system call of the 32-bit architecture (x86: int 0x80)")                                             \
@@ -161,6 +179,8 @@ enum outcome talk(struct attempt *a, int fd);
 enum outcome answer(struct attempt *a, int fd);
 /* Opens, dials and talks. */
 enum outcome reach(struct attempt *a, int type, int protocol, struct peer *peer);
+/* Waits until FILE is there, 8 s at most. Its content, without a line feed, owned by nobody: "!WORDS" says what could not be made for us. */
+const char *wait_for(const char *path);
 long number(const char *text); /* any base strtol knows; status 64 on garbage */
 void *zalloc(size_t size);     /* calloc that cannot fail */
 

@@ -3,6 +3,7 @@
 #include "attempt.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/bpf.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -14,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -229,4 +231,103 @@ enum outcome verb_setns_tcp(struct attempt *a, char **args)
 	if (step(a, "open", fd) || step(a, "setns", setns(fd, CLONE_NEWNET)))
 		return fail(a);
 	return reach(a, SOCK_STREAM, 0, &peer);
+}
+
+/* ---- out of the cordon, and then to somebody ---------------------------------------------------------------------------------------------------- */
+
+enum outcome verb_move_tcp(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	enum outcome outcome = verb_move_cgroup(a, args);
+
+	return outcome == THROUGH ? reach(a, SOCK_STREAM, 0, &peer) : outcome;
+}
+
+static int detach_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	struct attempt nobody = {0};
+	char *arguments[] = {(char *)path};
+
+	(void)status;
+	(void)walk;
+	if (type == FTW_F)
+		verb_link_detach(&nobody, arguments);
+	return 0;
+}
+
+/* Whatever comes of it, the dialling decides. */
+enum outcome verb_unpin_tcp(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	char folder[4096];
+
+	if (realpath(args[0], folder))
+		nftw(folder, detach_one, 8, FTW_PHYS);
+	return reach(a, SOCK_STREAM, 0, &peer);
+}
+
+/* A datagram socket of ours, connected, for whoever can take it. The file is there when everything else is. */
+enum outcome verb_lend(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[2], args[3]);
+	char fresh[4096];
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0), file;
+
+	if (fd < 0 || dial(a, fd, &peer) || step(a, "dup2", dup2(fd, (int)number(args[1]))))
+		return fail(a);
+	snprintf(fresh, sizeof(fresh), "%s.new", args[0]);
+	file = open(fresh, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (step(a, "open", file) || dprintf(file, "%d\n", getpid()) < 0 || step(a, "rename", rename(fresh, args[0])))
+		return fail(a);
+	for (int i = 0; i < a->wait_ms / 20 && !access(args[0], F_OK); i++)
+		usleep(20 * 1000);
+	return THROUGH;
+}
+
+enum outcome verb_robbed(struct attempt *a, char **args)
+{
+	char *arguments[] = {(char *)wait_for(args[0]), args[1]};
+
+	return verb_pidfd_getfd_use(a, arguments);
+}
+
+enum outcome verb_late_udp(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0);
+	ssize_t sent;
+
+	if (fd < 0)
+		return fail(a);
+	wait_for(args[0]);
+	sent = sendto(fd, a->payload, strlen(a->payload), 0, peer_sockaddr(&peer), peer.length);
+	if (step(a, "sendto", sent))
+		return fail(a);
+	a->sent = sent;
+	return answer(a, fd);
+}
+
+enum outcome verb_netns_tcp(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+
+	if (step(a, "unshare", unshare(CLONE_NEWUSER | CLONE_NEWNET)))
+		return fail(a);
+	wait_for(args[0]);
+	return reach(a, SOCK_STREAM, 0, &peer);
+}
+
+/* No such key is there, so the kernel asks the host for it. Through means that it did: whatever it was told, the key has a name by then. */
+enum outcome verb_key_request(struct attempt *a, char **args)
+{
+	char name[80];
+	long key;
+
+	snprintf(name, sizeof(name), "%s", a->payload);
+	name[strcspn(name, "\n")] = '\0';
+	key = syscall(__NR_request_key, "user", name, "", 0);
+	if (step(a, "request_key", key) && a->error != ENOKEY && a->error != ENOENT && a->error != EKEYREJECTED)
+		return fail(a);
+	wait_for(args[0]);
+	return THROUGH;
 }

@@ -7,6 +7,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/tipc.h>
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
@@ -141,15 +142,19 @@ enum outcome verb_raw_hdrincl(struct attempt *a, char **args)
 enum outcome verb_sctp(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], args[1]);
+	int fd = open_socket(a, peer.address.ss_family, SOCK_STREAM, IPPROTO_SCTP);
 
-	return reach(a, SOCK_STREAM, IPPROTO_SCTP, &peer);
+	a->call = fd < 0 ? "socket(IPPROTO_SCTP)" : a->call;
+	return fd < 0 || dial(a, fd, &peer) ? fail(a) : talk(a, fd);
 }
 
 enum outcome verb_dccp(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], args[1]);
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DCCP, IPPROTO_DCCP);
 
-	return reach(a, SOCK_DCCP, IPPROTO_DCCP, &peer);
+	a->call = fd < 0 ? "socket(IPPROTO_DCCP)" : a->call;
+	return fd < 0 || dial(a, fd, &peer) ? fail(a) : talk(a, fd);
 }
 
 enum outcome verb_vsock(struct attempt *a, char **args)
@@ -164,6 +169,60 @@ enum outcome verb_vsock(struct attempt *a, char **args)
 	if (step(a, "connect", connect(fd, (void *)&address, sizeof(address))))
 		return a->error == ENODEV ? IMPOSSIBLE : fail(a);
 	return talk(a, fd);
+}
+
+/* A connection to any other address, or without a loopback transport, would go to the hypervisor: nothing is tried then. */
+enum outcome verb_vsock_local(struct attempt *a, char **args)
+{
+	struct sockaddr_vm own = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = VMADDR_PORT_ANY}, to = own;
+	int fd = open_socket(a, AF_VSOCK, SOCK_STREAM, 0);
+
+	a->call = fd < 0 ? "socket(AF_VSOCK)" : a->call;
+	if (fd < 0)
+		return fail(a);
+	if (step(a, "bind(VMADDR_CID_LOCAL)", bind(fd, (void *)&own, sizeof(own))))
+		return a->error == EADDRNOTAVAIL ? IMPOSSIBLE : fail(a);
+	to.svm_port = (unsigned int)number(args[0]);
+	return step(a, "connect", connect(fd, (void *)&to, sizeof(to))) ? fail(a) : talk(a, fd);
+}
+
+enum outcome verb_smc(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[0], args[1]);
+	int fd = open_socket(a, 43, SOCK_STREAM, peer.address.ss_family == AF_INET6); /* linux/smc: protocol 0 is over IPv4, 1 over IPv6 */
+
+	a->call = fd < 0 ? "socket(AF_SMC)" : a->call;
+	return fd < 0 || dial(a, fd, &peer) ? fail(a) : talk(a, fd);
+}
+
+/* One way: RDS has no listener of the matrix's, the packet of the connection that the kernel opens is what is seen. */
+enum outcome verb_rds(struct attempt *a, char **args)
+{
+	struct peer own = peer_of(args[0], "4444"), peer = peer_of(args[1], args[2]);
+	int fd = open_socket(a, 21, SOCK_SEQPACKET, 0);
+	ssize_t sent;
+
+	a->call = fd < 0 ? "socket(AF_RDS)" : a->call;
+	if (fd < 0 || step(a, "bind", bind(fd, peer_sockaddr(&own), own.length)))
+		return fail(a);
+	sent = sendto(fd, a->payload, strlen(a->payload), 0, peer_sockaddr(&peer), peer.length);
+	if (step(a, "sendto", sent))
+		return fail(a);
+	a->sent = sent;
+	return THROUGH;
+}
+
+enum outcome verb_tipc(struct attempt *a, char **args)
+{
+	struct sockaddr_tipc to = {.family = AF_TIPC, .addrtype = TIPC_SERVICE_ADDR, .scope = TIPC_NODE_SCOPE};
+	int fd = open_socket(a, AF_TIPC, SOCK_STREAM, 0);
+
+	a->call = fd < 0 ? "socket(AF_TIPC)" : a->call;
+	if (fd < 0)
+		return fail(a);
+	to.addr.name.name.type = 18888;
+	to.addr.name.name.instance = (unsigned int)number(args[0]);
+	return step(a, "connect", connect(fd, (void *)&to, sizeof(to))) ? fail(a) : talk(a, fd);
 }
 
 /* The source and the router's link address as the device has them, so that the peer takes the frame for its own. */

@@ -152,6 +152,17 @@ enum outcome verb_tiocsti(struct attempt *a, char **args)
 	return THROUGH;
 }
 
+/* EIO: dev.tty.legacy_tiocsti is 0, and the kernel lets nobody but root type. */
+enum outcome verb_type_into(struct attempt *a, char **args)
+{
+	char *arguments[] = {args[1]};
+	enum outcome outcome = verb_tiocsti(a, arguments);
+
+	if (outcome == THROUGH)
+		wait_for(args[0]);
+	return a->error == EIO ? IMPOSSIBLE : outcome;
+}
+
 /* Relays what the terminal shows until its session's leader has ended. */
 static int relay(int master, pid_t child)
 {

@@ -37,6 +37,21 @@ enum outcome verb_udp_sendto(struct attempt *a, char **args)
 	return fd < 0 ? fail(a) : send_to(a, fd, &peer);
 }
 
+enum outcome verb_udp_once(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[0], args[1]);
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0);
+	ssize_t sent;
+
+	if (fd < 0)
+		return fail(a);
+	sent = sendto(fd, a->payload, strlen(a->payload), 0, peer_sockaddr(&peer), peer.length);
+	if (step(a, "sendto", sent))
+		return fail(a);
+	a->sent = sent;
+	return THROUGH;
+}
+
 enum outcome verb_udp_connect_send(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[0], args[1]);

@@ -24,11 +24,15 @@ static int set(struct attempt *a, int fd, int name, const void *value, size_t si
 	return step(a, "setsockopt", setsockopt(fd, SOL_XDP, name, value, (socklen_t)size));
 }
 
-/* Registers memory and the rings that the kernel insists on, binds to queue 0. Returns the memory, or NULL with the step recorded. */
-static unsigned char *prepare(struct attempt *a, int fd, const char *device)
+/*
+ * Registers memory and the rings that the kernel insists on, maps the one for sending, binds to queue 0. In this order: kernels of before 2024 map no ring of
+ * a socket that is bound. Returns the memory, or NULL with the step recorded.
+ */
+static unsigned char *prepare(struct attempt *a, int fd, const char *device, struct xdp_mmap_offsets *offsets, unsigned char **ret_ring)
 {
 	struct xdp_umem_reg region = {.len = FRAME * FRAMES, .chunk_size = FRAME};
 	struct sockaddr_xdp address = {.sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY, .sxdp_ifindex = if_nametoindex(device)};
+	socklen_t size = sizeof(*offsets);
 	int entries = DESCRIPTORS;
 	unsigned char *memory = mmap(NULL, FRAME * FRAMES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -39,9 +43,15 @@ static unsigned char *prepare(struct attempt *a, int fd, const char *device)
 	region.addr = (uint64_t)(uintptr_t)memory;
 	if (set(a, fd, XDP_UMEM_REG, &region, sizeof(region)) || set(a, fd, XDP_UMEM_FILL_RING, &entries, sizeof(entries)) ||
 	    set(a, fd, XDP_UMEM_COMPLETION_RING, &entries, sizeof(entries)) || set(a, fd, XDP_TX_RING, &entries, sizeof(entries)) ||
-	    step(a, "bind", bind(fd, (void *)&address, sizeof(address))))
+	    step(a, "getsockopt", getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, offsets, &size)))
 		return NULL;
-	return memory;
+	*ret_ring = mmap(NULL, offsets->tx.desc + DESCRIPTORS * sizeof(struct xdp_desc), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+			 XDP_PGOFF_TX_RING);
+	if (*ret_ring == MAP_FAILED) {
+		step(a, "mmap", -1);
+		return NULL;
+	}
+	return step(a, "bind", bind(fd, (void *)&address, sizeof(address))) ? NULL : memory;
 }
 
 /* The frame goes to the broadcast link address: whoever is at the other end of the veth takes it. */
@@ -57,7 +67,6 @@ enum outcome verb_xdp(struct attempt *a, char **args)
 {
 	struct peer peer = peer_of(args[1], args[2]);
 	struct xdp_mmap_offsets offsets;
-	socklen_t size = sizeof(offsets);
 	struct xdp_desc *descriptors;
 	unsigned char *memory, *ring;
 	int fd = open_socket(a, AF_XDP, SOCK_RAW, 0);
@@ -66,13 +75,9 @@ enum outcome verb_xdp(struct attempt *a, char **args)
 
 	if (fd < 0)
 		return fail(a);
-	memory = prepare(a, fd, args[0]);
-	if (!memory || step(a, "getsockopt", getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &size)))
+	memory = prepare(a, fd, args[0], &offsets, &ring);
+	if (!memory)
 		return fail(a);
-	ring = mmap(NULL, offsets.tx.desc + DESCRIPTORS * sizeof(*descriptors), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-		    XDP_PGOFF_TX_RING);
-	if (ring == MAP_FAILED)
-		return step(a, "mmap", -1), fail(a);
 	length = fill_frame(memory, &peer, a->payload);
 	descriptors = (void *)(ring + offsets.tx.desc);
 	descriptors[0] = (struct xdp_desc){.addr = 0, .len = (uint32_t)length};

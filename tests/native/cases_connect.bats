@@ -84,6 +84,12 @@ teardown_file() { world_down; }
 	as user self-tcp ::1 9000
 	refused EPERM bind
 	MEMBERS='"loopback":"own_netns"' base_profile
+	if lacks netns_cookie; then # then it cannot be opened at all, and nothing runs that counts on it
+		run -125 cordon /bin/touch "$WORLD/ran"
+		[[ $output == *host_unsupported*"which network namespace"* ]]
+		[ ! -e "$WORLD/ran" ]
+		return
+	fi
 	as user self-tcp 127.0.0.1 9000
 	through
 	as user self-tcp ::1 9000

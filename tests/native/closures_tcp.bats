@@ -7,7 +7,7 @@ load helpers
 setup_file() {
 	world_up
 	world_listen
-	base_profile
+	profile tcp $PUB_A 443 udp $PUB_A 443 tcp $PUB6_A 443 udp $PUB6_A 443 tcp $PUB_A 447
 	attach_up
 }
 
@@ -99,6 +99,10 @@ teardown_file() { world_down; }
 		WHO="user root" closed - ENOSYS $PUB_B iouring-connect $mode $PUB_B 443
 		WHO=attached closed destination_not_listed EPERM $PUB_B iouring-connect $mode $PUB_B 443
 		WHO=attached opened "$PUB_A 443" iouring-connect $mode $PUB_A 443
+		# E13: the completion says what came of it, the event what was decided. Nobody listens at 447.
+		as attached iouring-connect $mode $PUB_A 447
+		refused ECONNREFUSED ring_connect
+		event '.decision=="allow" and .destination=="'$PUB_A'" and .port==447'
 	done
 }
 

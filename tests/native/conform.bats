@@ -31,6 +31,7 @@ setup_file() {
 	chmod 755 "$FOLDER"
 	ip -br link | sort >"$FOLDER/links"
 	for flavour in right blind flattened variables; do guard $flavour --case $cases; done
+	NAME=again guard right --case $cases
 	NAME=stopped guard blind --case $cases --listeners off
 	matrix none "$top/build/drivers/none" reference:no-enforcement@1 --case $cases --bundle "$FOLDER/bundle" --manifest "$(printf '%064d' 7)"
 }
@@ -61,6 +62,13 @@ only() {
 	described() { "$top/tests/unit/validate_schema" "$top/docs/schema" "$@"; }
 	described statement="$FOLDER/bundle/statement.json" matrix="$FOLDER/bundle/matrix.json" transcript="$FOLDER/bundle/transcripts.jsonl"
 	run -1 described receipt="$FOLDER/bundle/statement.json"
+}
+
+@test "the same matrix twice comes to the same, case by case, and what differs is named" {
+	run -0 "$top/tests/twice" --compare "$FOLDER/right.json" "$FOLDER/again.json"
+	[ "$output" = "the same: 16 cases" ]
+	run -1 "$top/tests/twice" --compare "$FOLDER/right.json" "$FOLDER/blind.json"
+	[[ $output == *"public.literal.private10.4"*red* && $output != *deny.tcp.4* ]]
 }
 
 @test "a part of the matrix establishes no fact" {

@@ -203,6 +203,14 @@ refused() {
 	[[ -z "${2-}" || $line == *"\"call\":\"$2\""* ]] || { echo "call is not $2: $line" >&2; return 1; }
 }
 
+# lacks THING: the kernel of this guest does not have it (tests/vm/kernels.list; on the machine itself nothing is taken for absent). A test then asserts what
+# follows, so that a wrong list fails: `absent VERB...`, nobody can make that attempt, cordon or not.
+lacks() { awk -v name="${NETCORDON_VM:-none}" '$1 == name {print "," $5 ","}' "$top/tests/vm/kernels.list" | grep -q ",$1,"; }
+absent() {
+	try attempt "$@"
+	[ "$status" -eq 2 ] || { echo "kernels.list says that this kernel lacks $1: $line" >&2; return 1; }
+}
+
 # Without a cordon, as root and as an ordinary user. The client ends by itself, whatever happens to it.
 attempt() { in_wl "$tools/attempt" "$@"; }
 attempt_user() { in_wl setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/attempt" "$@"; }

@@ -4,7 +4,7 @@
 
 HOW     whole, split (in the middle, a moment between), byte (the first by itself), urgent (its last byte out of band), fastopen (in the SYN where there is a
         cookie), sendfile (from pages that this process keeps)
-WHAT    tls:NAME, tls: (no server name), or text (with \\r \\n \\t) as it is
+WHAT    tls:NAME, tls:NAME:SIZE (a hello of about that many bytes), tls: (no server name), or text (with \\r \\n \\t) as it is
 THEN    with sendfile: what the pages are overwritten with once they are sent. STEPS.connected is made before, and STEPS.go waited for; then STEPS.sent
 
 Prints `answer N`, or `ended ERRNO MILLISECONDS`, or `silence`; the exit status is 0, 1 or 2.
@@ -19,8 +19,10 @@ import time
 how, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 
-def hello(name):
+def hello(name, size=0):
     context = ssl._create_unverified_context()
+    if size > 600:
+        context.set_alpn_protocols(["p" * 99] * ((size - 500) // 100))
     out = ssl.MemoryBIO()
     stream = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name or None)
     try:
@@ -31,7 +33,10 @@ def hello(name):
 
 
 def bytes_of(what):
-    return hello(what[4:]) if what.startswith("tls:") else what.encode().decode("unicode_escape").encode("latin-1")
+    if what.startswith("tls:"):
+        name, _, size = what[4:].partition(":")
+        return hello(name, int(size or 0))
+    return what.encode().decode("unicode_escape").encode("latin-1")
 
 
 def step(name):

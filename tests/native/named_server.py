@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """named_server.py LOG CERT KEY ADDRESS... - one host that stands for many names: TLS on 443 and 8443, HTTP on 80 and 8080, of each address
 
+Answers `ok`, or with the files of the folder NAMED_FILES below /files/.
+
 Writes JSON lines for each connection: `accept`, `payload` with the first bytes that came (as many as were there), `asked` with the server name of a
 ClientHello, `served` with that name or the Host of the request. A connection that sends nothing leaves its `accept` and, at its end, `silent`.
 """
 import json
+import os
 import socket
 import ssl
 import sys
@@ -31,15 +34,27 @@ def head_of(stream):
     return text
 
 
-def answer(stream, port, name, early=b""):
+def found(text):
+    """What stands at the path that was asked for: status and content."""
+    path = text.split(b" ", 2)[1].decode("latin-1").split("?")[0]
+    if not path.startswith("/files/"):
+        return "200 OK", b"ok\n"
+    try:
+        with open(os.environ["NAMED_FILES"] + path[6:], "rb") as file:
+            return "200 OK", file.read()
+    except OSError:
+        return "404 Not Found", b""
+
+
+def answer(stream, port, name):
     text = head_of(stream)
     hosts = [line[5:].strip().decode("latin-1") for line in text.split(b"\r\n") if line.lower().startswith(b"host:")]
     say(event="served", port=port, name=name if name is not None else (hosts or [""])[0], resumed=bool(getattr(stream, "session_reused", False)))
-    stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n")
+    status, content = found(text)
+    stream.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
 
 
 def serve(connection, address, port, tls):
-    asked = []
     try:
         connection.settimeout(20)
         try:
@@ -52,11 +67,8 @@ def serve(connection, address, port, tls):
             return
         say(event="payload", address=address, port=port, size=len(first), start=first[:16].hex())
         if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(sys.argv[2], sys.argv[3])
-            context.sni_callback = lambda _socket, name, _context: say(event="asked", name=name) or asked.append(name)
             with context.wrap_socket(connection, server_side=True) as stream:
-                answer(stream, port, (asked or [None])[0] or "")
+                answer(stream, port, getattr(stream, "asked_name", None) or "")
         else:
             answer(connection, port, None)
     except (OSError, ssl.SSLError, ValueError) as error:
@@ -82,6 +94,15 @@ def listen(address, port, tls):
     threading.Thread(target=accept, daemon=True).start()
 
 
+def asked(stream, name, _context):
+    say(event="asked", name=name)
+    stream.asked_name = name
+
+
+# One for all connections, so that a session of one is known to the next.
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2], sys.argv[3])
+context.sni_callback = asked
 for each in sys.argv[4:]:
     for number, encrypted in ((443, True), (8443, True), (80, False), (8080, False)):
         listen(each, number, encrypted)

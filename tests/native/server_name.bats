@@ -5,86 +5,11 @@
 
 bats_require_minimum_version 1.5.0
 load helpers
+load named
 
-setup_file() {
-	world_up
-	witness net tcp $PUB_B 443 udp $PUB_A 443
-	export SUP=nc-sup-$$
-	ip netns add "$SUP" && ip -n "$SUP" link set lo up
-	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
-	printf '%s\n' port=53 listen-address=127.0.0.1 bind-interfaces no-resolv no-hosts user=root "local=/example/" \
-		"address=/good.example/$PUB_A" "address=/good.example/$PUB6_A" "address=/other.example/$PUB_A" "address=/plain.example/$PUB_A" \
-		"address=/away.example/$PUB_B" >"$WORLD/dns.conf"
-	nsenter --net=/run/netns/"$SUP" dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own" 3>&- >/dev/null 2>&1 &
-	echo $! >"$WORLD/dns.pid"
-	eventually 50 "in_sup ss -lun | grep -q 127.0.0.1:53"
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$WORLD/server.key" -out "$WORLD/server.pem" -days 30 \
-		-subj /CN=good.example -addext "subjectAltName=DNS:good.example,DNS:other.example" 2>/dev/null
-	nsenter --net=/run/netns/"$NET" "$BATS_TEST_DIRNAME/named_server.py" "$WORLD/named.log" "$WORLD/server.pem" "$WORLD/server.key" $PUB_A $PUB6_A 3>&- >"$WORLD/named.out" 2>&1 &
-	echo $! >"$WORLD/named.pid"
-	eventually 100 "grep -q ready $WORLD/named.log"
-	cp "$BATS_TEST_DIRNAME/named_client.py" "$WORLD/"
-	chmod 644 "$WORLD/server.pem"
-	chmod 755 "$WORLD"
-}
+setup_file() { named_up; }
 
-teardown_file() {
-	world_down
-	ip netns del "nc-sup-$$" 2>/dev/null || true
-}
-
-in_sup() { nsenter --net=/run/netns/"$SUP" "$@"; }
-
-# listed ENTRY...: members of each destination, as JSON without braces
-listed() {
-	local list="" entry
-	for entry in "$@"; do list+="${list:+,}{$entry}"; done
-	echo "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[$list]}}" >"$WORLD/profile.json"
-}
-
-cordon() {
-	rm -rf "$WORLD/evidence"
-	timeout -k 5 60 nsenter --net=/run/netns/"$SUP" "$netcordon" run --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" --root "$ROOT" \
-		--netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- "$@"
-}
-
-named_mark() { MARK_NAMED=$(wc -l <"$WORLD/named.log"); }
-named_since() { tail -n +$((MARK_NAMED + 1)) "$WORLD/named.log"; }
-served() { eventually 50 "named_since | jq -e -s 'any(.[]; .event==\"served\" and .name==\"$1\")' >/dev/null"; }
-# The connection was made, and nothing came over it.
-no_payload() {
-	eventually 50 "named_since | jq -e -s 'any(.[]; .event==\"silent\")' >/dev/null" || { named_since >&2; return 1; }
-	named_since | jq -e -s 'any(.[]; .event=="payload") | not' >/dev/null || { named_since >&2; return 1; }
-}
-
-# Sends a first payload from inside the cordon, once the resolver has granted what the profile lists.
-first() {
-	run cordon sh -c 'getent ahostsv4 good.example >/dev/null; getent ahostsv6 good.example >/dev/null; getent ahostsv4 plain.example >/dev/null; "$@"' sh \
-		"$WORLD/named_client.py" "$@"
-}
-
-# The same without the cordon: the path is real.
-control() { in_wl timeout 30 "$WORLD/named_client.py" "$@"; }
-
-# refused REASON HOW ADDRESS PORT WHAT: it ends at once, and the server never sees a byte; without the cordon the server does
-refused() {
-	local reason=$1
-	shift
-	named_mark
-	control "$@" || true
-	eventually 50 "named_since | jq -e -s 'any(.[]; .event==\"payload\")' >/dev/null" || { echo "control: nothing came" >&2; return 1; }
-	named_mark
-	first "$@"
-	[[ $status -eq 1 && $output == *"ended E"* ]] || { echo "$* -> $status $output" >&2; return 1; }
-	refusal "$reason"
-	no_payload
-}
-
-answered() {
-	named_mark
-	first "$@"
-	[[ $status -eq 0 && $output == *"answer "* ]] || { echo "$* -> $status $output" >&2; return 1; }
-}
+teardown_file() { named_down; }
 
 both='"host":"good.example","port":443'
 
@@ -130,6 +55,16 @@ both='"host":"good.example","port":443'
 			[ "$(named_since | jq -s '[.[]|select(.event=="accept")]|length')" -eq 3 ]
 		fi
 	done
+}
+
+@test "a long hello: two segments always go at once; what the kernel sends in parts is refused" {
+	local size
+	listed "$both"
+	for size in 1500 2000 2700; do answered whole $PUB_A 443 tls:good.example:$size; done
+	refused server_name_mismatch whole $PUB_A 443 tls:other.example:2700
+	event '.server_name=="other.example"'
+	# Half of the first congestion window, five segments of 1448 bytes, is the most; 16 KiB are the most that a record may hold.
+	for size in 8000 16000; do refused server_name_unreadable whole $PUB_A 443 tls:good.example:$size; done
 }
 
 @test "no name, a name in the second packet, one byte first, another protocol: unreadable, and ended at once" {
@@ -275,6 +210,7 @@ for i in range(5):
         print('ended')
 "
 	[ "$(grep -c ended <<<"$output")" -eq 5 ]
+	named_since | jq -e -s '[.[]|select(.event=="served" and .name=="good.example")|.resumed] == [false, true]' >/dev/null || { named_since >&2; return 1; }
 	[ "$(named_since | jq -s '[.[]|select(.event=="payload")]|length')" -eq 2 ]
 	for i in 0 1 2; do event ".reason==\"server_name_mismatch\" and .server_name==\"evil$i.example\""; done
 }

@@ -96,7 +96,8 @@ static void add_inet(const char *protocol, const char *address, const char *port
 	struct sockaddr_storage storage = {0};
 	struct sockaddr_in *in = (void *)&storage;
 	struct sockaddr_in6 *in6 = (void *)&storage;
-	bool udp = !strcmp(protocol, "udp"), mptcp = !strcmp(protocol, "mptcp");
+	bool udp = !strcmp(protocol, "udp");
+	int number = !strcmp(protocol, "mptcp") ? IPPROTO_MPTCP : !strcmp(protocol, "sctp") ? IPPROTO_SCTP : 0;
 	socklen_t length = sizeof(*in);
 	char name[160];
 	int fd, on = 1;
@@ -113,7 +114,7 @@ static void add_inet(const char *protocol, const char *address, const char *port
 		die(address);
 	}
 	snprintf(name, sizeof(name), "%s %s %s", protocol, address, port);
-	fd = socket(storage.ss_family, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
+	fd = socket(storage.ss_family, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, number);
 	if (fd < 0)
 		die(name);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -344,7 +345,7 @@ static void add_all(char **args)
 {
 	while (*args) {
 		const char *word = *args++;
-		bool inet = !strcmp(word, "tcp") || !strcmp(word, "mptcp") || !strcmp(word, "udp");
+		bool inet = !strcmp(word, "tcp") || !strcmp(word, "mptcp") || !strcmp(word, "sctp") || !strcmp(word, "udp");
 
 		errno = EINVAL;
 		if (!args[0] || (inet && !args[1]))

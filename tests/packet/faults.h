@@ -131,6 +131,24 @@ int rmdir(const char *path)
 	return strikes("rmdir") ? -1 : real(path);
 }
 
+int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
+{
+	NEXT(linkat);
+	return strikes("linkat") ? -1 : real(from_dir, from, to_dir, to, flags);
+}
+
+/* Locks only: what else is asked by it changes nothing outside. */
+int fcntl(int fd, int what, ...)
+{
+	va_list arguments;
+	void *argument;
+	NEXT(fcntl);
+	va_start(arguments, what);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return (what == F_OFD_SETLK || what == F_OFD_GETLK) && strikes("fcntl") ? -1 : real(fd, what, argument);
+}
+
 int flock(int fd, int how)
 {
 	NEXT(flock);

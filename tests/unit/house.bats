@@ -100,6 +100,18 @@ unfinished() { grep -nwE 'TO''DO|FIX''ME|X''XX|HA''CK' "$@" || true; }
 	done
 }
 
+@test "the table of kernels in README.md is the one that tests/vm/closures.tsv makes" {
+	[ "$(cut -f 1 tests/vm/closures.tsv | sort -u | wc -l)" = "$(grep -c '^[0-9n]' tests/vm/kernels.list)" ]
+	tests/vm/table print >"$BATS_TEST_TMPDIR/table"
+	sed '1,/^<!-- kernels:/d; /^<!-- end of kernels/,$d' README.md | diff "$BATS_TEST_TMPDIR/table" -
+}
+
+# What is signed under a domain that no table has is described nowhere.
+@test "every domain of a signature stands in the one table of domains" {
+	[ "$(grep -hoE '^#define NC_DOMAIN_[A-Z]+ ' userspace/*.[ch] | awk '{ print $2 }' | sort)" = \
+		"$(sed -n '/^#define NC_DOMAINS(X)/,/[^\\]$/p' userspace/statement.h | grep -oE 'NC_DOMAIN_[A-Z]+' | sort)" ]
+}
+
 @test "the documents name every command, reason, error, option and member of the configuration" {
 	local word
 	build/netcordon help >/dev/null

@@ -53,7 +53,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 
 @test "the installed examples are valid" {
 	make_quietly install
-	build/netcordon explain --config "$root/opt/share/netcordon/examples/netcordon.conf" --profile "$root/opt/share/netcordon/examples/allowlist.json" 1.1.1.1:443
+	build/netcordon explain --config "$root/opt/share/doc/netcordon/examples/netcordon.conf" --profile "$root/opt/share/doc/netcordon/examples/allowlist.json" 1.1.1.1:443
 }
 
 @test "the library is found by pkg-config, its example builds against what is installed, and only its own names are visible" {
@@ -64,7 +64,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	[ -z "$(nm -u "$root/opt/lib/libnetcordon.a" | grep -E ' (bpf_|nl_|rtnl_|ldns_|seccomp_)')" ]
 	[ "$(pkg-config --modversion netcordon)" = "$(build/netcordon version | awk '{print $2; exit}' | tr -d ,)" ]
 	# the sysroot is for what was installed here; the libraries that it needs are the machine's
-	gcc -Wall -Wextra -Werror "$root/opt/share/netcordon/examples/verify.c" -I"$root/opt/include" "$root/opt/lib/libnetcordon.a" -ljansson -lsodium -o "$BATS_TEST_TMPDIR/verify"
+	gcc -Wall -Wextra -Werror "$root/opt/share/doc/netcordon/examples/verify.c" -I"$root/opt/include" "$root/opt/lib/libnetcordon.a" -ljansson -lsodium -o "$BATS_TEST_TMPDIR/verify"
 	pkg-config --cflags --libs netcordon | grep -q -- "-lnetcordon.* -ljansson.*-lsodium\|-lnetcordon.*-lsodium.*-ljansson"
 	run "$BATS_TEST_TMPDIR/verify" tests/vectors/evidence tests/vectors/attester.pub
 	[ "$status" -eq 0 ]

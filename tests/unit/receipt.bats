@@ -115,6 +115,20 @@ attesters() {
 	run ! "$netcordon" receipt verify bundle/receipt.json --attesters set.json
 }
 
+@test "no bit of the statement, the signature, the domain or the key may turn: through the command line" {
+	run -0 "$top/tests/unit/turn_bits" "$netcordon" "$top/tests/vectors/receipt" "$BATS_TEST_TMPDIR/turned"
+	[ "${#lines[@]}" -eq 4 ]
+	for i in 0 1 2 3; do [[ ${lines[i]} == *": "[1-9]*" turned, 0 taken" ]] || { echo "${lines[i]}"; return 1; }; done
+	[[ $output == *"signature: 512 turned"*"key: 256 turned"* ]]
+}
+
+@test "turning bits finds what takes them" {
+	printf '#!/bin/sh\nexit 0\n' >lax
+	chmod +x lax
+	run -1 "$top/tests/unit/turn_bits" "$PWD/lax" "$top/tests/vectors/receipt" "$BATS_TEST_TMPDIR/turned"
+	[[ $output == *"key: 256 turned, 256 taken"* ]]
+}
+
 @test "no flag of run or admit supplies keys" {
 	for command in run admit; do
 		run ! "$netcordon" $command --attesters set.json

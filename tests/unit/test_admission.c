@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
 #include <string.h>
 #include <cmocka.h>
 #include "admission.h"
@@ -234,6 +235,120 @@ static void closures_of_the_receipt_must_be_in_force(void **state)
 	json_decref(strange);
 }
 
+/* ---- all combinations -------------------------------------------------------------------------------------------------------------------------- */
+
+static struct nc_destination on_the_wire = {.name = "api.example", .port = 443, .protocol = 6, .wire = NC_WIRE_TLS};
+static struct nc_destination by_address = {.name = "api.example", .port = 8443, .protocol = 6, .wire = NC_WIRE_ANY};
+
+static const struct {
+	enum nc_mode mode;
+	struct nc_destination *destination;
+} asking[] = {{NC_MODE_NONE, NULL},
+	      {NC_MODE_UNRESTRICTED, NULL},
+	      {NC_MODE_ALLOWLIST, NULL},
+	      {NC_MODE_ALLOWLIST, &on_the_wire},
+	      {NC_MODE_ALLOWLIST, &by_address}};
+
+/* What can be wrong with a receipt, in the order in which the first rule that applies decides; -1: there is none. */
+struct showing {
+	int attester; /* 0 current, 1 rotated, 2 revoked, 3 unknown, 4 verified under another set */
+	int pair;     /* 0 the capability's, 1 another provider, 2 another revision, 3 another manifest */
+	unsigned int facts;
+};
+
+static const struct nc_receipt *show(const struct showing *showing, struct nc_receipt *into)
+{
+	if (showing->attester < 0)
+		return NULL;
+	*into = receipt();
+	into->attester = showing->attester < 3 ? &reviewed_rows[showing->attester] : showing->attester == 3 ? NULL : &reviewed_rows[0];
+	if (showing->attester == 4)
+		into->verified_under = &foreign;
+	if (showing->pair == 1)
+		strcpy(into->provider, "example:other");
+	if (showing->pair == 2)
+		strcpy(into->provider_revision, "8");
+	if (showing->pair == 3)
+		strcpy(into->manifest, MANIFEST_B);
+	for (int fact = 0; fact < NC_FACT_COUNT; fact++)
+		into->facts[fact] = showing->facts >> fact & 1;
+	return into;
+}
+
+/* The rules of admission.h once more, as they read there; "": admitted. */
+static const char *by_the_rules(size_t ask, int required, int advertised, const struct showing *showing)
+{
+	static const char *const attester[] = {"", "attester_rotated", "attester_revoked", "attester_unknown", "attester_unknown"};
+
+	if (asking[ask].mode != NC_MODE_ALLOWLIST)
+		return "";
+	if (advertised != NC_GRADE_ADVISORY_FILTER && advertised != NC_GRADE_SECURITY_BOUNDARY)
+		return "egress_certification_unmet";
+	if (advertised == NC_GRADE_SECURITY_BOUNDARY) {
+		if (showing->attester < 0)
+			return "receipt_missing";
+		if (showing->attester)
+			return attester[showing->attester];
+		if (showing->pair)
+			return "provider_revision_mismatch";
+		if (showing->facts != (1u << NC_FACT_COUNT) - 1)
+			return "fact_unestablished";
+	}
+	if (required == NC_GRADE_SECURITY_BOUNDARY && advertised != NC_GRADE_SECURITY_BOUNDARY)
+		return "egress_certification_unmet";
+	return required == NC_GRADE_SECURITY_BOUNDARY && asking[ask].destination == &by_address ? "wire_unproven" : "";
+}
+
+static void check_combination(size_t ask, int required, int advertised, const struct showing *showing, const char *policy, size_t *admissions)
+{
+	struct nc_profile profile = {.mode = asking[ask].mode,
+				     .required = (enum nc_grade)required,
+				     .destinations = asking[ask].destination,
+				     .destination_count = asking[ask].destination != NULL};
+	struct nc_capability c = capability((enum nc_grade)advertised);
+	struct nc_receipt r;
+	struct nc_error error = {0};
+	const char *expected = by_the_rules(ask, required, advertised, showing), *word;
+	int answer;
+
+	c.document = json_pack("{s:{s:s}}", "enforcement", "network_policy", policy);
+	answer = nc_admit_under(&reviewed, &profile, &c, show(showing, &r), &error);
+	word = answer ? nc_error_word(error.code) : "";
+	if (strcmp(word, expected) || (answer && answer != -EPERM))
+		fail_msg("mode %zu, required %d, advertised %d, attester %d, pair %d, facts %x, network_policy %s: \"%s\", not \"%s\"", ask, required,
+			 advertised, showing->attester, showing->pair, showing->facts, policy, word, expected);
+	*admissions += !answer;
+	/* What is shipped knows no key: there no receipt whatever admits anything more. */
+	if (asking[ask].mode == NC_MODE_ALLOWLIST && advertised == NC_GRADE_SECURITY_BOUNDARY)
+		assert_true(nc_admit(&profile, &c, show(showing, &r), &error) < 0);
+	json_decref(c.document);
+}
+
+static void every_combination(void **state)
+{
+	static const char *const policies[] = {"unenforced", "provider_attested", "runner_enforced"};
+	size_t admissions = 0, made = 0;
+
+	(void)state;
+	for (size_t at = 0; at < sizeof(asking) / sizeof(*asking) * 2 * 5; at++) {
+		size_t ask = at / 10;
+		int required = at % 2 ? NC_GRADE_SECURITY_BOUNDARY : NC_GRADE_ADVISORY_FILTER, advertised = (int)(at / 2 % 5);
+
+		for (size_t word = 0; word < 3; word++) {
+			check_combination(ask, required, advertised, &(struct showing){.attester = -1}, policies[word], &admissions);
+			made++;
+			for (unsigned int shown = 0; shown < 5 * 4 * (1u << NC_FACT_COUNT); shown++, made++)
+				check_combination(ask, required, advertised,
+						  &(struct showing){.attester = (int)(shown % 5), .pair = (int)(shown / 5 % 4), .facts = shown / 20},
+						  policies[word], &admissions);
+		}
+	}
+	assert_int_equal(made, 5 * 2 * 5 * 3 * 641);
+	/* For each network_policy: modes none and unrestricted always, 2 * 2 * 5 * 641; an allowlist on advisory_filter when that is asked for, 3 * 641; on
+	 * security_boundary with the one good receipt, 3 that ask for less and 2 that ask for it with the name on the wire. */
+	assert_int_equal(admissions, 3 * (2 * 2 * 5 * 641 + 3 * 641 + 3 + 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +360,7 @@ int main(void)
 		cmocka_unit_test(the_shipped_set_is_empty_and_refuses_everybody),
 		cmocka_unit_test(a_boundary_needs_the_name_on_the_wire),
 		cmocka_unit_test(closures_of_the_receipt_must_be_in_force),
+		cmocka_unit_test(every_combination),
 	};
 
 	return cmocka_run_group_tests_name("admission", tests, NULL, NULL);

@@ -201,6 +201,7 @@ static void a_good_receipt_is_read(void **state)
 	is_refused(w, nc_attesters(), "attester_unknown");
 }
 
+/* R02 */
 static void keys_come_from_the_set_alone(void **state)
 {
 	struct world *w = *state;
@@ -217,6 +218,7 @@ static void keys_come_from_the_set_alone(void **state)
 	is_refused(w, &w->set, "receipt_invalid");
 }
 
+/* R03 */
 static void the_name_belongs_to_the_key(void **state)
 {
 	struct world *w = *state;
@@ -237,6 +239,7 @@ static void the_name_belongs_to_the_key(void **state)
 	nc_attesters_free(&both);
 }
 
+/* R17 and R18 */
 static void current_rotated_and_revoked_are_three_answers(void **state)
 {
 	static const char *const words[] = {"current", "rotated", "revoked"};
@@ -262,6 +265,7 @@ static void current_rotated_and_revoked_are_three_answers(void **state)
 	assert_int_not_equal(nc_error_exit(NC_E_ATTESTER_REVOKED), 0);
 }
 
+/* R12: a second signer is no part of the format, known or not */
 static void one_signature_of_one_signer(void **state)
 {
 	struct world *w = *state;
@@ -289,6 +293,7 @@ static void set_is_refused(json_t *rows)
 	assert_null(set.rows);
 }
 
+/* R10 */
 static void one_key_counts_once(void **state)
 {
 	struct world *w = *state;
@@ -315,6 +320,7 @@ static void pem_of(const unsigned char *key, size_t size, char pem[256])
 	snprintf(pem, 256, "-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n", base64);
 }
 
+/* R05, R08, R22 */
 static void only_sound_ed25519_public_keys_are_taken(void **state)
 {
 	static const char *const foreign[] = {"foreign/rsa.pub",    "foreign/p256.pub",	     "foreign/ed448.pub",
@@ -452,6 +458,7 @@ static void every_bit_of_the_domain_counts(void **state)
 	}
 }
 
+/* R13 */
 static void another_kind_of_document_is_no_receipt(void **state)
 {
 	static const char *const domains[] = {NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING};
@@ -493,6 +500,7 @@ static void sign_bytes(struct world *w, const char *text)
 	put(w, NAME ".sig", file, strlen(file));
 }
 
+/* R15 */
 static void what_two_parsers_read_differently_is_refused(void **state)
 {
 	struct world *w = *state;

@@ -17,7 +17,9 @@
 static struct nc_secret_key *key, *other_key;
 static struct nc_public_key public, other_public;
 static struct nc_signed good; /* what the tests change copies of */
-static const char *const domains[] = {NC_DOMAIN_LAUNCH, NC_DOMAIN_CHECKPOINT, NC_DOMAIN_CLOSING, NC_DOMAIN_CONFORMANCE};
+static const char *const domains[] = {
+#define DOMAIN_ROW(domain) domain,
+	NC_DOMAINS(DOMAIN_ROW)};
 
 static struct nc_secret_key *load(const char *path)
 {
@@ -472,14 +474,53 @@ static void no_files(void **state)
 	close(fd);
 }
 
+/* The schema's list of domains and the code's table are one and the same, and the page on formats has a row for each. */
+static void every_domain_is_described(void **state)
+{
+	const size_t count = sizeof(domains) / sizeof(*domains);
+	json_t *schema = json_load_file(in_source("docs/schema/signature.schema.json"), 0, NULL), *described;
+	FILE *file = fopen(in_source("docs/formats.md"), "r");
+	char *page = calloc(1, 1 << 20), row[80];
+
+	(void)state;
+	assert_non_null(schema);
+	assert_non_null(file);
+	assert_true(fread(page, 1, (1 << 20) - 1, file) > 0);
+	fclose(file);
+	described = json_object_get(json_object_get(json_object_get(schema, "properties"), "domain"), "enum");
+	assert_int_equal(json_array_size(described), count);
+	for (size_t i = 0; i < count; i++) {
+		size_t found = 0;
+
+		for (size_t j = 0; j < count; j++)
+			found += !strcmp(json_string_value(json_array_get(described, j)), domains[i]);
+		if (found != 1)
+			fail_msg("the schema of signatures has %s %zu times", domains[i], found);
+		snprintf(row, sizeof(row), "| `%s` |", domains[i]);
+		if (!strstr(page, row))
+			fail_msg("docs/formats.md has no row for %s", domains[i]);
+	}
+	free(page);
+	json_decref(schema);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verifies),	     cmocka_unit_test(flipped),	     cmocka_unit_test(domains_apart),
-		cmocka_unit_test(domain_is_signed),  cmocka_unit_test(framing),	     cmocka_unit_test(another_key),
-		cmocka_unit_test(signature_members), cmocka_unit_test(loose_base64), cmocka_unit_test(scalar_not_reduced),
-		cmocka_unit_test(signed_but_wrong),  cmocka_unit_test(not_signable), cmocka_unit_test(files),
+		cmocka_unit_test(verifies),
+		cmocka_unit_test(flipped),
+		cmocka_unit_test(domains_apart),
+		cmocka_unit_test(domain_is_signed),
+		cmocka_unit_test(framing),
+		cmocka_unit_test(another_key),
+		cmocka_unit_test(signature_members),
+		cmocka_unit_test(loose_base64),
+		cmocka_unit_test(scalar_not_reduced),
+		cmocka_unit_test(signed_but_wrong),
+		cmocka_unit_test(not_signable),
+		cmocka_unit_test(files),
 		cmocka_unit_test(no_files),
+		cmocka_unit_test(every_domain_is_described),
 	};
 
 	if (sodium_init() < 0)

@@ -69,7 +69,7 @@ more_refusals() {
 	[ ! -e /sys/fs/bpf/netcordon ]
 	[ ! -e /run/netcordon ]
 	run ! ls -d /sys/fs/cgroup/netcordon-*
-	run ! ls /usr/sbin/netcordon /usr/sbin/netcordon-edge /usr/share/netcordon /lib/systemd/system/netcordon-host.service
+	run ! ls /usr/sbin/netcordon /usr/sbin/netcordon-edge /usr/share/netcordon /usr/share/doc/netcordon /usr/lib/netcordon /lib/systemd/system/netcordon-host.service
 	[ "$(find /etc/netcordon -type f)" = /etc/netcordon/attester.pem ]
 	[ "$(bpftool cgroup tree 2>/dev/null | grep -c connect4)" = 0 ]
 }
