@@ -65,7 +65,7 @@ def write_json(options, result):
 # ---- pictures: lines over a logarithmic or plain axis, nothing but SVG ------------------------------------------------------------------------
 
 COLOURS = ["#1b6ca8", "#c8553d", "#3a7d44", "#8d5a97", "#b8860b", "#555555"]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 360, 64, 24, 56, 48
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 380, 64, 24, 76, 48
 
 
 def _ticks(low, high):
@@ -100,6 +100,6 @@ def picture(path, title, across, upright, lines, places=None):
         colour = COLOURS[number % len(COLOURS)]
         path_of = " ".join("{:.1f},{:.1f}".format(*at(*point)) for point in line)
         out.append(f'<polyline points="{path_of}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        out.append(f'<text x="{LEFT + number % 4 * 145}" y="{36 + number // 4 * 14}" fill="{colour}">{escape(name)}</text>')
+        out.append(f'<text x="{LEFT + number % 3 * 190}" y="{38 + number // 3 * 14}" fill="{colour}">{escape(name)}</text>')
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join([*out, "</svg>"]) + "\n")

@@ -72,3 +72,21 @@ sweep() {
 
 @test "system calls" { sweep "" "${EVERY:-13}"; }
 @test "demands for memory" { sweep m "${EVERY:-37}"; }
+
+# The kernel's part stands whoever dies: the next look at the host ends what is left. Evidence that was begun is open or incomplete, and never false.
+@test "killed at system calls, supervisor and init alike" {
+	local n verified
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	for ((n = ${FROM:-4}; n < ${TO:-6000}; n += ${EVERY:-31})); do
+		faulty "netcordon@k$n"
+		[ -n "${failed#* }" ] || break
+		[ "$status" -ne 0 ] || { echo "call $n ($failed): killed, and status 0" >&2; return 1; }
+		"$netcordon" host status --root "$ROOT" >/dev/null || { echo "call $n ($failed): host status $?" >&2; return 1; }
+		nothing_left || { echo "call $n ($failed): something is left" >&2; return 1; }
+		[ -e "$WORLD/evidence/launch.json.sig" ] || continue
+		verified=0
+		"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/key.pub" >"$WORLD/out" || verified=$?
+		[[ $verified -eq 4 || $verified -eq 5 ]] || { echo "call $n ($failed): verify says $verified" >&2; cat "$WORLD/out" >&2; return 1; }
+	done
+	[ "$n" -gt 20 ]
+}

@@ -74,6 +74,7 @@ static void real_clients_are_read(void **state)
 		{"tls-gnutls", "api.example"},	    {"tls-node", "api.example"},
 		{"tls-python", "api.example"},	    {"http-curl", "api.example"},
 		{"http-python", "api.example"},	    {"tls-none", NULL},
+		{"tls-chromium", "api.example"},
 	};
 	static uint8_t bytes[20000];
 
