@@ -160,6 +160,27 @@ misbehaves() {
 	[[ $output == *driver_unusable* ]]
 }
 
+@test "run: the ways out that need the host's help, each refused or not to be made here" {
+	local root cases
+	root=$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-host-$$
+	mkdir "$root"
+	cases=deny.inherited.ring.4,deny.rds.4,deny.vsock.4,deny.smc.6,deny.tipc.4,deny.tun.4,deny.vxlan.4,deny.namespace.6,deny.moved.4,deny.policy.4
+	cases=$cases,deny.robbed.4,deny.key.4,deny.terminal.4,deny.classified.4,deny.removed.6,deny.sctp.4
+	matrix host "$top/build/drivers/run" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"root\":\"$root\"}" \
+		--case $cases
+	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	[ ! -d "$root" ]
+	jq -e '[.cases[] | select(.outcome != "green") | select(.reason | startswith("cannot be made here: ") | not)] == []' "$FOLDER/host.json" ||
+		{ jq -c '.cases[] | select(.outcome != "green")' "$FOLDER/host.json"; return 1; }
+	# Those that every kernel can make.
+	[ "$(jq -r '[.cases[] | select(.outcome == "green") | .id] | map(select(IN("deny.namespace.6", "deny.moved.4", "deny.policy.4", "deny.removed.6"))) | length' \
+		"$FOLDER/host.json")" -eq 4 ]
+}
+
+@test "what a client says on its standard error is not the operator's" {
+	run ! grep -E '^(listening|connected|curl:)' "$FOLDER"/*.err
+}
+
 @test "case and fact must exist" {
 	run -2 "$netcordon" conform --json --driver "$top/build/drivers/none" --provider reference:no-enforcement@1 --case match.port.tcp.5
 	[[ $output == *case_unknown* ]]
