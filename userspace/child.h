@@ -24,7 +24,7 @@
 
 /* One change to the mount table that the child makes in its own mount namespace. */
 struct nc_mount_edit {
-	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY } kind;
+	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY, NC_MOUNT_BLANK } kind;
 	unsigned long flags; /* MS_NOSUID ... that the mount has and keeps */
 	char *point;
 };

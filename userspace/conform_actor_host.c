@@ -187,14 +187,14 @@ void nc_actor_cancel_before(struct nc_actor *actor)
 		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "attach a program of somebody else: %s", words);
 }
 
-/* One program is detached while the workload runs; the others must hold. */
+/* One program is detached while the workload runs, wherever it is attached; the others must hold. */
 void nc_actor_detached(struct nc_actor *actor)
 {
-	char pin[600], words[96] = "";
+	char hook[16], words[96] = "";
 
-	snprintf(pin, sizeof(pin), "%.500s/links/sendmsg%d", actor->prepared.pins, actor->stage->row->family);
-	if (actor->request && nc_actor_wait_for_client(actor) && !outside(actor, json_pack("[s,s]", "link-detach", pin), words))
-		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "detach %s: %s", pin, words);
+	snprintf(hook, sizeof(hook), "sendmsg%d", actor->stage->row->family);
+	if (actor->request && nc_actor_wait_for_client(actor) && !outside(actor, json_pack("[s,s,s]", "unhook", actor->prepared.pins, hook), words))
+		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "detach %s below %.200s: %s", hook, actor->prepared.pins, words);
 	nc_actor_open_door(actor);
 }
 

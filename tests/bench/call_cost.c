@@ -313,15 +313,23 @@ static void take(int epoll, const struct epoll_event *ready)
 	}
 }
 
+/* A request has come whole when an empty line ends it: what is closed with something unread is reset. Until then it is left where it is. */
+static ssize_t take_request(int fd, char *buffer, size_t size)
+{
+	ssize_t r = recv(fd, buffer, size, MSG_PEEK);
+
+	if (r > 0 && (r < 4 || memcmp(buffer + r - 4, "\r\n\r\n", 4)))
+		return 1;
+	return r > 0 && read(fd, buffer, (size_t)r) == r && send(fd, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL) > 0 ? 0 : r > 0 ? -1 : r;
+}
+
 static void read_on(const struct epoll_event *ready)
 {
 	static char buffer[4 * CHUNK];
 	int fd = (int)(uint32_t)ready->data.u64;
-	ssize_t r = read(fd, buffer, sizeof(buffer));
+	ssize_t r = ready->data.u64 & ANSWERS ? take_request(fd, buffer, sizeof(buffer)) : read(fd, buffer, sizeof(buffer));
 
-	if (r > 0 && (ready->data.u64 & ANSWERS) && send(fd, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL) > 0)
-		r = 0;
-	if (r == 0 || (r < 0 && errno != EAGAIN))
+	if (r == 0 || ready->events & (EPOLLHUP | EPOLLERR) || (r < 0 && errno != EAGAIN))
 		close(fd);
 }
 

@@ -136,6 +136,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("move-cgroup", move_cgroup, 1, "CGROUP", "write our pid to CGROUP/cgroup.procs")                                                           \
 	X("move-tcp", move_tcp, 3, "CGROUP ADDR PORT", "the same, then TCP")                                                                         \
 	X("unpin-tcp", unpin_tcp, 3, "FOLDER ADDR PORT", "detach every link that is pinned below FOLDER, then TCP")                                  \
+	X("unhook", unhook, 2, "FOLDER HOOK", "outside: detach every link of that name that is pinned below FOLDER")                                 \
 	X("rewrite-policy", rewrite_policy, 5, "MAP ADDR PORT ADDR2 PORT2",                                                                          \
 	  "a program that copies the entry of the first to the second, in a pinned map; then TCP to the second")                                     \
 	X("cancel", cancel, 2, "CGROUP v4|v6", "outside: a program that cancels what others refused of sendmsg")                                     \

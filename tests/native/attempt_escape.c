@@ -255,6 +255,29 @@ static int detach_one(const char *path, const struct stat *status, int type, str
 	return 0;
 }
 
+static const char *unhooked;
+static long unhooked_count;
+
+static int unhook_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	struct attempt nobody = {0};
+	char *arguments[] = {(char *)path};
+
+	(void)status;
+	if (type == FTW_F && !strcmp(path + walk->base, unhooked) && verb_link_detach(&nobody, arguments) == THROUGH)
+		unhooked_count++;
+	return 0;
+}
+
+enum outcome verb_unhook(struct attempt *a, char **args)
+{
+	unhooked = args[1];
+	if (step(a, "nftw", nftw(args[0], unhook_one, 8, FTW_PHYS)))
+		return fail(a);
+	a->sent = unhooked_count;
+	return unhooked_count ? THROUGH : REFUSED;
+}
+
 /* Whatever comes of it, the dialling decides. */
 enum outcome verb_unpin_tcp(struct attempt *a, char **args)
 {

@@ -214,3 +214,30 @@ for i in range(5):
 	[ "$(named_since | jq -s '[.[]|select(.event=="payload")]|length')" -eq 2 ]
 	for i in 0 1 2; do event ".reason==\"server_name_mismatch\" and .server_name==\"evil$i.example\""; done
 }
+
+@test "behind attach a refused name ends at once too; with its supervisor dead it stays unheard, and hangs" {
+	local pid
+	listed "$both"
+	mkdir "$ROOT/named"
+	bash -c 'echo 0 >"$0/cgroup.procs" && exec sleep 3600' "$ROOT/named" 3>&- 2>/dev/null &
+	echo $! >"$WORLD/resident.pid"
+	rm -rf "$WORLD/attached"
+	nsenter --net=/run/netns/"$SUP" "$netcordon" attach --config "$WORLD/netcordon.conf" --cgroup "$ROOT/named" --profile "$WORLD/profile.json" --root "$ROOT" \
+		--netns /run/netns/"$WL" --evidence "$WORLD/attached" --key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
+	pid=$!
+	echo $pid >"$WORLD/attach.pid"
+	eventually 150 "[ -f $WORLD/attached/launch.json.sig ]" || { cat "$WORLD/attach.out" >&2; return 1; }
+	run inside named sh -c 'getent ahostsv4 good.example >/dev/null; exec "$@"' sh "$WORLD/named_client.py" whole $PUB_A 443 tls:good.example
+	[[ $output == *"answer "* ]] || { echo "$output" >&2; return 1; }
+	named_mark
+	run inside named "$WORLD/named_client.py" whole $PUB_A 443 tls:other.example
+	[[ $status -eq 1 && $output == *"ended E"* ]] || { echo "$output" >&2; return 1; }
+	EVIDENCE=attached event '.reason=="server_name_mismatch" and .server_name=="other.example"'
+	no_payload
+	kill -9 $pid
+	named_mark
+	run inside named "$WORLD/named_client.py" whole $PUB_A 443 tls:other.example
+	[ "$status" -ne 0 ] # silence for as long as the grant lives; then the connection itself is refused
+	fence
+	named_since | jq -e -s 'any(.[]; .event=="payload") | not' >/dev/null
+}
