@@ -76,6 +76,11 @@ static int object_error(struct nc_error *reterr, int status, const char *what)
 	snprintf(words, sizeof(words), "%s%s%s", what, last_warning[0] ? ": " : "", last_warning);
 	if (status == -EPERM || status == -EACCES)
 		return nc_system_denied(reterr, status, words);
+	if (status == -ESRCH) { /* libbpf's word for a kernel whose types it finds nowhere */
+		nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, status, "%s", words);
+		return nc_error_hint(
+			reterr, "there are no types of the kernel (BTF) at /sys/kernel/btf/vmlinux: use a kernel built with CONFIG_DEBUG_INFO_BTF");
+	}
 	return nc_error_sys(reterr, status == -ENOMEM ? NC_E_SYSTEM : NC_E_HOST_UNSUPPORTED, status, "%s", words);
 }
 

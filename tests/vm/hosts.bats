@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# hosts.bats - hosts that differ: each of them works, or is refused in one line that names what to change
+#
+# What is taken away is taken away in a mount namespace of its own (alone), where cgroup2 and bpffs are what the test makes of them.
+
+load ../native/helpers
+
+setup_file() {
+	world_up
+	world_listen
+	base_profile
+}
+teardown_file() { world_down; }
+
+# alone SCRIPT: in a mount namespace of its own. `works` in it launches twice: what is listed is reached, what is not is refused.
+alone() {
+	export netcordon tools PUB_A PUB_B WORLD WL ROOT
+	# shellcheck disable=SC2016
+	timeout 300 unshare -m --propagation private bash -c '
+		set -eu
+		launch() {
+			rm -rf "$WORLD/alone"
+			"$netcordon" run --profile "$WORLD/profile.json" --root "${AT:-$ROOT}" --netns /run/netns/"$WL" --evidence "$WORLD/alone" --key "$WORLD/key.pem" -- "$@"
+		}
+		works() {
+			launch "$tools/attempt" tcp "$PUB_A" 443
+			! launch "$tools/attempt" tcp "$PUB_B" 443 >"$WORLD/refused" || exit 90
+			grep -q EPERM "$WORLD/refused" || exit 91
+			"$netcordon" host down --root "${AT:-$ROOT}"
+		}
+		unmount() { while grep -q " - $1 " /proc/self/mountinfo; do umount -l "$(awk -v t="$1" "\$0 ~ \" - \" t \" \" {print \$5; exit}" /proc/self/mountinfo)"; done; }
+		eval "$1"
+	' - "$1" 3>&-
+}
+
+# refuses WORD SCRIPT: status 3, one line, and WORD in it
+refuses() {
+	run -3 alone "$2"
+	[ "$(grep -c '^netcordon: ' <<<"$output")" = 1 ]
+	[[ $output == *"$1"* ]] || { echo "no \"$1\" in: $output" >&2; return 1; }
+}
+
+@test "no bpffs is mounted: it is mounted where it belongs" {
+	mark
+	run -0 alone 'unmount bpf; works; grep -q " /sys/fs/bpf .* - bpf " /proc/self/mountinfo'
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+}
+
+@test "cgroup2 is mounted elsewhere" {
+	mark
+	run -0 alone 'unmount cgroup2; mkdir -p "$WORLD/elsewhere"; mount -t cgroup2 none "$WORLD/elsewhere"; AT=$WORLD/elsewhere/${ROOT##*/}; works'
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+}
+
+@test "no cgroup2 is mounted" {
+	refuses "no cgroup2 hierarchy is mounted" 'unmount cgroup2; "$netcordon" host up'
+	[[ $output == *"mount -t cgroup2"* ]]
+}
+
+@test "what is given as root is no cgroup2" {
+	mkdir -p "$WORLD/folder"
+	run -2 "$netcordon" host up --root "$WORLD/folder"
+	[[ $output == *"not in a cgroup2 file system"* ]]
+}
+
+@test "hardly any memory may be locked" {
+	run -0 alone 'ulimit -l 64; works'
+}
+
+@test "root without capabilities" {
+	refuses CAP_BPF 'setpriv --bounding-set -all --inh-caps -all "$netcordon" host up --root "$ROOT"'
+	[ ! -e "$WORLD/alone" ] || rm -r "$WORLD/alone"
+	refuses CAP_BPF 'setpriv --bounding-set -all --inh-caps -all "$netcordon" host up --root "$ROOT"'
+}
+
+@test "an ordinary user" {
+	refuses "root" 'setpriv --reuid 65534 --regid 65534 --clear-groups "$netcordon" host up --root "$ROOT"'
+}
