@@ -35,14 +35,25 @@ static __always_inline void nc_count(__u32 slot_index, __u8 reason)
 		__sync_fetch_and_add(&row->by_reason[reason & (NC_REASON_MAX - 1)], 1);
 }
 
-/* The thread group's number in its own pid namespace; 0 where the kernel does not let a program of this type read it. */
+/*
+ * Programs may read the kernel's memory; the loader clears it where they may not. A kernel that is locked down to confidentiality takes no program that so
+ * much as has the call in it (5.13; before that the call fails), so the verifier must see a constant before it and leave the rest out.
+ */
+const volatile unsigned char nc_reads_kernel = 1;
+
+/* The thread group's number in its own pid namespace; 0 where the kernel does not let a program read it. */
 static __always_inline __u32 nc_current_pid_in_namespace(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
-	unsigned int level = BPF_CORE_READ(pid, level);
+	struct task_struct *task;
+	struct pid *pid;
+	unsigned int level;
 	struct upid upid = {};
 
+	if (!nc_reads_kernel)
+		return 0;
+	task = (void *)bpf_get_current_task();
+	pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	level = BPF_CORE_READ(pid, level);
 	if (level > 32)
 		return 0;
 	bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]);

@@ -51,6 +51,8 @@ static __always_inline int nc_pages_foreign(struct __sk_buff *skb)
 	unsigned int end = 0;
 	__u8 flags = 0;
 
+	if (!nc_reads_kernel)
+		return -1;
 	if (bpf_core_read(&head, sizeof(head), &real->head) || bpf_core_read(&end, sizeof(end), &real->end) || !head)
 		return -1;
 	shared = (const void *)(head + end);

@@ -202,22 +202,48 @@ static enum nc_hook hook_of(const struct bpf_program *program)
 	return 0;
 }
 
+/* May programs read the kernel's memory? Found by one that does nothing else. */
+static unsigned char kernel_readable(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_INET_EGRESS);
+	const struct bpf_insn reads_one_word[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_probe_read_kernel},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	NC_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_SKB, "netcordon_probe", "GPL", reads_one_word,
+					sizeof(reads_one_word) / sizeof(reads_one_word[0]), &options);
+
+	return fd >= 0;
+}
+
 static int object_open(const struct nc_host_options *options, const bool wanted[NC_HOOK_MAX], struct bpf_object **ret_object, struct nc_error *reterr)
 {
 	/* the verifier's words would take 16 MiB, and libbpf's own last words are enough to tell what happened */
 	static char log[8192];
 	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "netcordon", .kernel_log_buf = log, .kernel_log_size = sizeof(log));
+	const unsigned char reads = kernel_readable();
 	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes = options->object;
 	size_t size = options->object_size;
-	int r = 0;
+	int r;
 
 	if (!bytes)
 		nc_host_object(&bytes, &size);
 	object = bpf_object__open_mem(bytes, size, &open_options);
 	if (!object)
 		return object_error(reterr, -errno, "open the BPF object");
+	r = rodata_set(object, "nc_reads_kernel", &reads, sizeof(reads));
+	if (r) {
+		bpf_object__close(object);
+		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, r, "tell the programs whether they may read the kernel's memory");
+	}
 	bpf_object__for_each_program(program, object)
 	{
 		enum nc_hook hook = hook_of(program);
