@@ -54,7 +54,7 @@ static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -EBUSY, "instance %s: this authority already has a live process tree", launch->instance);
 }
 
-/* An instance that was attached has no init: its supervisor holds the namespace that was sealed, known by its cookie. -1: it does not. */
+/* The supervisor's descriptor of the namespace with this cookie. -1: it has none. */
 static int held_by(pid_t supervisor, uint64_t cookie)
 {
 	char folder[32], path[300], target[32];
@@ -81,7 +81,10 @@ static int held_by(pid_t supervisor, uint64_t cookie)
 	return found;
 }
 
-/* The network namespace that was sealed is init's, whatever path it once had. */
+/*
+ * The network namespace that was sealed is init's, whatever path it once had. An instance that was attached has no init: there the supervisor holds it, by a
+ * descriptor where one was given by name, else by living in it.
+ */
 static int enter_network(struct nc_launch *launch, const struct nc_instance_state *state, struct nc_error *reterr)
 {
 	NC_CLOSE int init = -1;
@@ -94,11 +97,12 @@ static int enter_network(struct nc_launch *launch, const struct nc_instance_stat
 		if (init < 0)
 			return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, init, "instance %s has ended", launch->instance);
 		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->init.pid);
-		launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	} else {
 		launch->netns_fd = held_by(state->supervisor.pid, state->netns_cookie);
-		errno = ESTALE;
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", state->supervisor.pid);
 	}
+	if (launch->netns_fd < 0)
+		launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	launch->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (launch->netns_fd < 0 || launch->own_netns_fd < 0)
 		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "open the network namespace of instance %s", launch->instance);
