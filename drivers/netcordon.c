@@ -112,8 +112,8 @@ static json_t *state_of(const json_t *request, const char *root, const char *pro
 			 text_at(request, "credentials", "NC_PLANE_CREDENTIAL", NULL) ?: "", "launches", 0);
 }
 
-/* A cgroup of its own for netcordon as it is, one for each set of checks that is off, and one for each run that wants to be apart: each is a host with programs of its own, which are loaded
- * once and stay until the matrix says that it is done. */
+/* A cgroup of its own for netcordon as it is, one for each set of checks that is off, and one for each run that wants to be apart: each is a host with
+ * programs of its own, which are loaded once and stay until the matrix says that it is done. */
 static int make_root(const json_t *request, const char *off, char own_root[600])
 {
 	int length = snprintf(own_root, 600, "%s/%s", netcordon_option(request, "root"), *off ? "off-" : "whole");

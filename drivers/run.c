@@ -65,7 +65,7 @@ static json_t *prepare(const json_t *request)
 	if (refusal)
 		return refusal;
 	if (part_at(request, "profile", "plane", NULL) && start_instance(state) < 0)
-		return refuse("launch", "the instance did not start");
+		return netcordon_refusal(state, "launch");
 	answer = prepared(PROVIDER, revision(request), state);
 	netcordon_point_out(state, answer);
 	return answer;

@@ -46,7 +46,7 @@ void nc_capability_own(enum nc_own_provider provider, struct nc_capability *ret_
 const char *nc_capability_own_name(enum nc_own_provider provider); /* "netcordon:run-provider" */
 /* Which of them a word of the command line means ("run", "attach", "oci-hook"). */
 bool nc_capability_own_word(const char *word, enum nc_own_provider *ret_provider);
-/* Which of netcordon\'s own providers is called so ("netcordon:run-provider"). */
+/* Which of netcordon's own providers is called so ("netcordon:run-provider"). */
 bool nc_capability_own_named(const char *name, enum nc_own_provider *ret_provider);
 /* Its enforcement statement: axis -> word. The caller owns the result; NULL without memory. */
 json_t *nc_capability_own_enforcement(enum nc_own_provider provider);

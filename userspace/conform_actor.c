@@ -82,19 +82,25 @@ static json_t *giver(const struct nc_actor *actor)
 			 "scm-giver", "udp", actor->stage->door, target->literal, port);
 }
 
-/* As root, in a cgroup and a namespace of the host's. */
-static void give_in(struct nc_actor *actor, enum nc_site site)
+void nc_actor_run_outside(const struct nc_actor *actor, enum nc_site site, unsigned int uid, const json_t *command, int deadline_ms)
 {
-	NC_JSON json_t *command = giver(actor), *answer = NULL;
+	NC_JSON json_t *answer = NULL;
 	char netns[64], procs[560];
-	struct nc_plain place = {.netns = netns, .privileged = true};
+	struct nc_plain place = {.netns = netns, .privileged = !uid, .uid = uid};
 	struct nc_error ignored = {0};
 
 	nc_netns_path(&actor->cast->theatre, site, netns);
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", actor->prepared.outside);
 	if (*actor->prepared.outside)
 		place.cgroup_procs = procs;
-	nc_plain_exec(&place, command, 9000, &answer, &ignored);
+	nc_plain_exec(&place, command, deadline_ms, &answer, &ignored);
+}
+
+static void give_in(struct nc_actor *actor, enum nc_site site)
+{
+	NC_JSON json_t *command = giver(actor);
+
+	nc_actor_run_outside(actor, site, 0, command, 9000);
 }
 
 static void act_handed(struct nc_actor *actor)
@@ -118,6 +124,14 @@ static void act_handed_by_plane(struct nc_actor *actor)
 		free(output.text);
 }
 
+/* -1: it cannot be had. */
+static int listening(int family, const void *at, socklen_t length)
+{
+	NC_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 || bind(fd, at, length) < 0 || listen(fd, 4) < 0 ? -1 : NC_TAKE_FD(fd);
+}
+
 /* An abstract name belongs to a network namespace: there the helper must have been started. */
 static int listen_abstract(const struct nc_actor *actor)
 {
@@ -125,26 +139,25 @@ static int listen_abstract(const struct nc_actor *actor)
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(actor->stage->door));
 	struct nc_error ignored = {0};
-	NC_CLOSE int fd = -1;
+	int fd;
 
 	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
 		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s", actor->stage->door);
-	if (fd < 0 || bind(fd, (void *)&at, length) < 0 || listen(fd, 4) < 0)
-		return -1;
-	nc_actor_open_door(actor);
-	return NC_TAKE_FD(fd);
+	fd = listening(AF_UNIX, &at, length);
+	if (fd >= 0)
+		nc_actor_open_door(actor);
+	return fd;
 }
 
 static int listen_at_path(const struct nc_actor *actor)
 {
 	const char *path = actor->stage->door;
-
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	NC_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	/* in this order: once it listens, everybody may connect */
 	if (fd < 0 || bind(fd, (void *)&at, sizeof(at)) < 0 || chmod(path, 0777) < 0 || listen(fd, 4) < 0)
 		return -1;
 	return NC_TAKE_FD(fd);
@@ -154,11 +167,10 @@ static int listen_at_path(const struct nc_actor *actor)
 static int listen_vsock(const struct nc_actor *actor)
 {
 	const struct sockaddr_vm at = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = actor->stage->target.port};
-	NC_CLOSE int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool listens = fd >= 0 && !bind(fd, (const void *)&at, sizeof(at)) && !listen(fd, 4);
+	int fd = listening(AF_VSOCK, &at, sizeof(at));
 
 	nc_actor_open_door(actor);
-	return listens ? NC_TAKE_FD(fd) : -1;
+	return fd;
 }
 
 /* A service of the node that the workload's namespace is. */
@@ -167,17 +179,15 @@ static int listen_tipc(const struct nc_actor *actor)
 	NC_WORLD_VISIT int back = -1;
 	struct sockaddr_tipc at = {.family = AF_TIPC, .addrtype = TIPC_SERVICE_ADDR, .scope = TIPC_NODE_SCOPE};
 	struct nc_error ignored = {0};
-	NC_CLOSE int fd = -1;
-	bool listens;
+	int fd;
 
 	at.addr.name.name.type = 18888;
 	at.addr.name.name.instance = actor->stage->target.port;
 	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &ignored) < 0)
 		return -1;
-	fd = socket(AF_TIPC, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	listens = fd >= 0 && !bind(fd, (const void *)&at, sizeof(at)) && !listen(fd, 4);
+	fd = listening(AF_TIPC, &at, sizeof(at));
 	nc_actor_open_door(actor);
-	return listens ? NC_TAKE_FD(fd) : -1;
+	return fd;
 }
 
 static const struct {
@@ -239,7 +249,6 @@ static void act_helper(struct nc_actor *actor)
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++)
 		listener = strcmp(doors[i].variant, variant) ? listener : doors[i].listen(actor);
-
 	if (listener < 0 || !readable(actor, listener))
 		return;
 	channel = accept4(listener, NULL, NULL, SOCK_CLOEXEC);

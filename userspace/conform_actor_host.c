@@ -222,17 +222,10 @@ void nc_actor_lender(struct nc_actor *actor)
 	pid_t pid = nc_actor_wait_for_client(actor);
 	NC_JSON json_t *command = json_pack("[s,s,s,s,s,s,s,o]", actor->cast->theatre.client, "-t", "9000", "lend", stage->go, "37",
 					    stage->target.literal, json_sprintf("%u", stage->target.port));
-	NC_JSON json_t *answer = NULL;
-	char netns[64], procs[560];
-	struct nc_plain place = {.netns = netns, .uid = pid ? user_of(pid) : 0};
-	struct nc_error ignored = {0};
+	unsigned int uid = pid ? user_of(pid) : 0;
 
-	nc_netns_path(&actor->cast->theatre, NC_SITE_EDGE, netns);
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", actor->prepared.outside);
-	if (*actor->prepared.outside)
-		place.cgroup_procs = procs;
-	if (place.uid)
-		nc_plain_exec(&place, command, 10000, &answer, &ignored);
+	if (uid)
+		nc_actor_run_outside(actor, NC_SITE_EDGE, uid, command, 10000);
 }
 
 /* ---- keys --------------------------------------------------------------------------------------------------------------------------------------- */

@@ -39,6 +39,9 @@ pid_t nc_actor_wait_for_client(const struct nc_actor *actor);
 /* Something of the client's came where the construction leads: as if the target's listener had seen it. */
 void nc_actor_note(const struct nc_actor *actor, const char *text, size_t length);
 
+/* Runs a command outside the cordon, in the site's namespace and a cgroup of the host's, as that user (0: root), to its end or the deadline's. */
+void nc_actor_run_outside(const struct nc_actor *actor, enum nc_site site, unsigned int uid, const json_t *command, int deadline_ms);
+
 /* conform_actor_dead.c */
 void nc_actor_helpers_dead(struct nc_actor *actor);
 void nc_actor_impostor(struct nc_actor *actor);

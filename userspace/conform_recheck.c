@@ -164,19 +164,21 @@ static int check_transcripts(const struct bundle *bundle, struct nc_error *reter
  * without each thing that it may offer? */
 static bool whole_for_some(enum nc_fact fact, size_t have)
 {
-	for (int kind = 0; kind < 128; kind++) {
-		int senseless = kind & 1 ? NC_CASE_DIRECT_ONLY : NC_CASE_PROXY_ONLY;
-		size_t count = 0;
+	int lacks = NC_CASE_NEEDS; /* each subset of the needs in turn, the empty one last */
 
-		senseless |= (kind & 4 ? 0 : NC_CASE_CGROUPS) | (kind & 8 ? 0 : NC_CASE_UPDATE) | (kind & 16 ? 0 : NC_CASE_LSM);
-		senseless |= (kind & 32 ? 0 : NC_CASE_HELPERS) | (kind & 64 ? 0 : NC_CASE_PINS);
+	for (;; lacks = (lacks - 1) & NC_CASE_NEEDS) {
+		for (int kind = 0; kind < 4; kind++) {
+			int senseless = lacks | (kind & 1 ? NC_CASE_DIRECT_ONLY : NC_CASE_PROXY_ONLY);
+			size_t count = 0;
 
-		for (size_t i = 0; i < nc_case_count; i++)
-			count += nc_cases[i].fact == fact && !(nc_cases[i].flags & senseless) && (kind & 2 || !nc_cases[i].base);
-		if (count == have)
-			return true;
+			for (size_t i = 0; i < nc_case_count; i++)
+				count += nc_cases[i].fact == fact && !(nc_cases[i].flags & senseless) && (kind & 2 || !nc_cases[i].base);
+			if (count == have)
+				return true;
+		}
+		if (!lacks)
+			return false;
 	}
-	return false;
 }
 
 /* A claimed fact needs every case that the table has for it, apart from those that make no sense for the kind of provider. */

@@ -57,11 +57,9 @@ static void arrange_mounts(const struct nc_mount_plan *plan)
 	if (plan->shared)
 		must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "make mounts private");
 	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL), "mount /proc");
-	for (size_t i = 0; i < plan->count; i++) {
+	for (size_t i = 0; i < plan->count && !NC_MUTANT_OFF("mounts"); i++) {
 		const struct nc_mount_edit *edit = &plan->edits[i];
 
-		if (NC_MUTANT_OFF("mounts"))
-			break;
 		if (edit->kind == NC_MOUNT_HIDE)
 			must(mount("none", edit->point, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=000"), "hide a folder");
 		else if (edit->kind == NC_MOUNT_BLANK)

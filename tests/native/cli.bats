@@ -6,6 +6,8 @@
 # The profile is mode none and nothing here opens a path to a network, so the tests run in the machine's own network namespace; the root is a cgroup of
 # the test's own.
 
+load helpers
+
 setup_file() {
 	export top hierarchy ROOT WORK
 	top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -65,9 +67,6 @@ eventually() {
 	echo "not within ten seconds: $*"
 	return 1
 }
-
-# watches TIMEOUT_PID: the command below that timeout(1) has found its instance, and sleeps until the supervisor ends
-watches() { readlink /proc/"$(tr -d " " </proc/"$1"/task/"$1"/children)"/fd/* 2>/dev/null | grep pidfd; }
 
 # start_instance NAME COMMAND...: in the background, sealed and started when this returns; its process is $background
 start_instance() {

@@ -26,19 +26,7 @@
 #include <bpf/libbpf.h>
 #include "inside.h"
 #include "scratch.h"
-
-static const uint8_t *host_packet;
-static size_t host_packet_size;
-
-static long bpf_skb_load_bytes(const struct __sk_buff *skb, __u32 offset, void *to, __u32 length)
-{
-	(void)skb;
-	if (offset > host_packet_size || length > host_packet_size - offset)
-		return -14;
-	memcpy(to, host_packet + offset, length);
-	return 0;
-}
-
+#include "../unit/skb_host.h"
 #include "server_name.h"
 
 #define CORPUS "tests/fuzz/corpus/server_name"

@@ -3,28 +3,14 @@
 #ifndef NC_TEST_PACKET_HOST_H
 #define NC_TEST_PACKET_HOST_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <linux/bpf.h>
 #include "netcordon_abi.h"
+#include "skb_host.h"
 
-static const uint8_t *host_packet;
-static size_t host_packet_size;
 static struct nc_settings host_settings;
 static struct nc_policy_entry host_entries[16]; /* authority in value.reserved */
 static size_t host_entry_count;
 static union nc_address host_floor_address;
 static __u32 host_floor_kind;
-
-static long bpf_skb_load_bytes(const struct __sk_buff *skb, __u32 offset, void *to, __u32 length)
-{
-	(void)skb;
-	if (offset > host_packet_size || length > host_packet_size - offset)
-		return -14;
-	memcpy(to, host_packet + offset, length);
-	return 0;
-}
 
 static const struct nc_policy_value *nc_find_policy(__u8 authority, const struct nc_policy_key *key)
 {
