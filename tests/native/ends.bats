@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ends.bats - nothing happens after what is signed: what `exec` would start in an instance that is ending is refused, and what ran before is told
+# ends.bats - nothing happens after what is signed: what enters an instance that is ending, by `exec` or past it, is refused, or told in its evidence
 #
 # The end is held open by the workload itself: it leaves behind a connection with bytes in it whose peer reads nothing, for which the drain waits. Each test first
 # shows that the same thing is let out, and told, while the instance runs.
@@ -123,5 +123,30 @@ refused_while_ending() {
 	jq -e -s '[.[] | select(.kind=="exec")] | length==1 and .[0].result.code==0' "$WORLD/evidence/events.jsonl"
 }
 
+# Somebody privileged puts a process of his into the plane's cgroup while the workload's last bytes are waited for, as an `exec` would that had asked just before.
+# The supervisor is held in that wait until the process has sent something.
+moved_while_ending() {
+	local plane supervisor moved
+	mark
+	plane_exec -- /usr/bin/python3 "$WORLD/open/count.py" $FIRST $((FIRST + 5))
+	plane=$(find "$ROOT"/netcordon-*.slice -mindepth 1 -maxdepth 1 -type d ! -path "$(jq -r 'select(.event=="sealed").cgroup' "$WORLD/status")")
+	[ -d "$plane" ]
+	supervisor=$(jq .supervisor.pid /run/netcordon/*/instances/ends/state.json)
+	nsenter --net=/run/netns/"$WL" python3 "$WORLD/open/count.py" $((FIRST + COUNT)) $((FIRST + 2 * COUNT)) "$WORLD/open/inside" 3>&- 2>/dev/null &
+	moved=$!
+	touch "$WORLD/open/word"
+	eventually 200 "grep -q hrtimer_nanosleep /proc/$supervisor/stack"
+	kill -STOP "$supervisor"
+	echo $moved >"$plane/cgroup.procs"
+	touch "$WORLD/open/inside"
+	eventually 100 "wire $PUB_B $((FIRST + COUNT + 2))" || { kill -CONT "$supervisor"; return 1; }
+	kill -CONT "$supervisor"
+	wait "$LAUNCH"
+	wait $moved || true
+	all_told 8
+}
+
 @test "run: exec into an instance that is ending is refused, and what ran before is told" { by_run; refused_while_ending; }
 @test "attach: exec into an instance that is ending is refused, and what ran before is told" { by_attach; refused_while_ending; }
+@test "run: what enters past exec while the drain waits is told, and ended before the counters are read" { by_run; moved_while_ending; }
+@test "attach: what enters past exec while the drain waits is told, and ended before the counters are read" { by_attach; moved_while_ending; }
