@@ -10,10 +10,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cleanup.h"
@@ -76,13 +78,62 @@ static int ask_effective(struct nc_host *host, struct nc_container_check *check,
 	return 0;
 }
 
-/* Every process of the container, wherever it was put: those of its pid namespace, where it has one of its own. */
+#define PID_NAMESPACES 33 /* the kernel nests 32 below the first (MAX_PID_NS_LEVEL) */
+
+/* Has the process no number but the one that is seen here? It then lives in the caller's own pid namespace. Anybody may read that of anybody. */
+static bool lives_here(const char *pid)
+{
+	char path[64], line[256], more;
+	NC_FCLOSE FILE *file = NULL;
+	int number;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "NSpid:", 6) == 0)
+			return sscanf(line + 6, "%d %c", &number, &more) == 1;
+	}
+	return false;
+}
+
+/*
+ * Does the process live in this pid namespace, or in one that was made inside it? A namespace's parents are what the kernel says (NS_GET_PARENT, 4.9); it says no
+ * more at the caller's own, whose parent is none of his (EPERM). 1, 0, or -ESRCH when the process is gone.
+ */
+static int lives_within(const char *pid, const struct stat *own)
+{
+	char path[64];
+	NC_CLOSE int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/pid", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES && lives_here(pid)) /* with more privileges than ours, where we are in a container ourselves */
+		return 0;
+	for (int i = 0; i < PID_NAMESPACES; i++) {
+		struct stat found;
+		int parent;
+
+		if (fd < 0 || fstat(fd, &found) < 0)
+			return errno == ENOENT || errno == ESRCH ? -ESRCH : -errno;
+		if (found.st_ino == own->st_ino && found.st_dev == own->st_dev)
+			return 1;
+		parent = ioctl(fd, NS_GET_PARENT);
+		if (parent < 0)
+			return errno == EPERM ? 0 : -errno;
+		close(fd);
+		fd = parent;
+	}
+	return -ELOOP;
+}
+
+/* Every process of the container, wherever it was put: those of its pid namespace and of all below, where it has one of its own. */
 static int look_for_strays(pid_t pid, const char *sealed, struct nc_container_check *check, struct nc_error *reterr)
 {
 	char path[64], cgroup[NC_PATH_MAX];
-	struct stat own, first, other;
+	struct stat own, first;
 	struct nc_error ignored;
 	struct dirent *entry;
+	int r = 0;
 	DIR *proc;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
@@ -91,13 +142,18 @@ static int look_for_strays(pid_t pid, const char *sealed, struct nc_container_ch
 	proc = opendir("/proc");
 	if (!proc)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc");
-	while ((entry = readdir(proc))) {
+	while (r >= 0 && (entry = readdir(proc))) {
 		bool within = false;
 		pid_t found = (pid_t)atoi(entry->d_name);
 
-		snprintf(path, sizeof(path), "/proc/%.20s/ns/pid", entry->d_name);
-		if (!isdigit((unsigned char)entry->d_name[0]) || (found != pid && own.st_ino == first.st_ino) || stat(path, &other) < 0 ||
-		    other.st_ino != own.st_ino || other.st_dev != own.st_dev)
+		if (!isdigit((unsigned char)entry->d_name[0]) || (found != pid && own.st_ino == first.st_ino))
+			continue;
+		r = lives_within(entry->d_name, &own);
+		if (r == -ESRCH)
+			r = 0;
+		else if (r < 0)
+			nc_error_sys(reterr, NC_E_SYSTEM, r, "look at the pid namespace of process %d", found);
+		if (r <= 0)
 			continue;
 		if (nc_cgroup_of_process(found, cgroup, &ignored) < 0 || nc_cgroup_within(cgroup, sealed, &within, &ignored) < 0)
 			continue; /* it has ended meanwhile */
@@ -107,7 +163,7 @@ static int look_for_strays(pid_t pid, const char *sealed, struct nc_container_ch
 			find_wanting(check, "process %d of the container is outside, in %.180s", found, cgroup);
 	}
 	closedir(proc);
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 int nc_container_check(struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check, struct nc_error *reterr)
