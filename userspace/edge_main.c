@@ -294,6 +294,10 @@ static int serve(struct edge *edge)
 		if (r == 0 && !edge->supervisor_gone)
 			r = obey(edge);
 	}
+	while (r == 0 && !edge->supervisor_gone) { /* everything is said; an end of the pair before it was read would look like a loss */
+		if (poll(&polls[1], 1, -1) > 0)
+			r = take_orders(edge);
+	}
 	return r < 0 ? r : 0;
 }
 
