@@ -285,6 +285,8 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 			   "reason", happening(name->what), "name", text, "type", (int)(name->type & 0xffff));
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+	if (name->name_id) /* the number by which events of connections speak of it */
+		json_object_set_new(record, "name_id", json_integer(name->name_id));
 	if (name->has_address)
 		json_object_set_new(record, "address", json_string(nc_address_text(&name->address, address)));
 	if (name->what == NC_RESOLVED) {

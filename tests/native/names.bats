@@ -23,6 +23,9 @@ teardown_file() { names_down; }
 	reached $PUB_A 443
 	nothing_reached $PUB_A 444
 	name_event name_granted api.example
+	# the number in the connection's event is the name's in this record
+	jq -e -s '[.[] | select(.reason=="name_granted") | .name_id] as $ids | [.[] | select(.kind=="verdict" and .decision=="allow" and .name_id)]
+		| length > 0 and all(.name_id as $id | $ids | index($id))' "$WORLD/evidence/events.jsonl"
 	refusal destination_not_listed
 	run cordon sh -c "getent ahostsv6 api.example && '$tools/attempt' tcp $PUB6_A 443"
 	[ "$status" -eq 0 ]
