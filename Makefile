@@ -219,12 +219,13 @@ $B/tests/packet/%: $B/tests/packet/%.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-# A program of a packet test's own, loaded from beside it.
-$B/tests/packet/reads_name.bpf.o: tests/packet/reads_name.bpf.c $(BPF_DEPS)
+# Programs of packet tests' own, loaded from beside them.
+$B/tests/packet/%.bpf.o: tests/packet/%.bpf.c $(BPF_DEPS)
 	$(say) BPF $@
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 $B/tests/packet/test_server_name_run: | $B/tests/packet/reads_name.bpf.o
+$B/tests/packet/test_pages_run: | $B/tests/packet/sees_pages.bpf.o
 
 # The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files.
 $B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
