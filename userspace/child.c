@@ -266,7 +266,6 @@ static const struct {
 	 "take it out of what the workload gets"},
 	{"credential unnamed", NC_E_PROCESS_INVALID, "--plane-env-fd holds a name that the profile does not list", "list it in plane.credentials"},
 	{"working folder", NC_E_PROCESS_INVALID, "enter the working folder as the workload's user", "check process.cwd and its permissions"},
-	{"exec", NC_E_PROCESS_INVALID, "execute the command", ""},
 	{"limits", NC_E_PROCESS_INVALID, "set the resource limits", "a limit may not lie above netcordon's own hard limit"},
 };
 
