@@ -157,6 +157,11 @@ const char *nc_host_folder(const struct nc_host *host)
 	return host->folder;
 }
 
+bool nc_host_at_top(const struct nc_host *host)
+{
+	return host->root_id == NC_CGROUP_TOP_ID;
+}
+
 void nc_host_close(struct nc_host *host)
 {
 	if (!host)

@@ -124,6 +124,7 @@ int nc_attach_root(struct nc_host *host, struct nc_error *reterr);
 int nc_detach_all(const char *links, struct nc_error *reterr); /* every link pinned in the folder; then the folder goes */
 
 /* cgroup.c */
+#define NC_CGROUP_TOP_ID 1		/* of the hierarchy's own root */
 char *nc_mountinfo_cgroup2(char *line); /* the mount point in this line of mountinfo, when it is a whole cgroup2; the line is changed */
 int nc_cgroup_open(const char *path, int *ret_fd, struct nc_error *reterr);
 int nc_cgroup_make(int parent_fd, const char *name, int *ret_fd, struct nc_error *reterr);

@@ -59,6 +59,7 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 void nc_host_close(struct nc_host *host); /* NULL is fine */
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
+bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -295,6 +296,9 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 /* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
  * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
 int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
+ * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
+int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
 /* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */

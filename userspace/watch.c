@@ -45,28 +45,19 @@ static void blame(struct nc_watch *watch, const char *cause)
 		watch->launch->ending.cause = cause;
 }
 
-/* attach has no init that it could ask: each process in the cgroup is told. */
-static void signal_members(const struct nc_watch *watch, int number)
+static int signal_member(void *context, pid_t pid)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int pid;
-
-	if (!file)
-		return;
-	fd = -1;
-	while (fscanf(file, "%d", &pid) == 1) {
-		if (pid > 0)
-			kill(pid, number);
-	}
+	if (pid > 0)
+		kill(pid, *(const int *)context);
+	return 0;
 }
 
 static void send_signal(struct nc_watch *watch, int number)
 {
 	unsigned char byte = (unsigned char)number;
 
-	if (watch->populated_fd >= 0)
-		signal_members(watch, number);
+	if (watch->populated_fd >= 0) /* attach has no init that it could ask: each process in the cgroup is told */
+		nc_cgroup_each_process(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), signal_member, &number);
 	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
 		watch->init_gone |= errno == EPIPE;
 }
