@@ -115,7 +115,8 @@ union nc_address {
 	X(LSM_UNIX_STREAM, 24, "lsm_unix_stream")                                                                                                    \
 	X(LSM_UNIX_SEND, 25, "lsm_unix_send")                                                                                                        \
 	X(LSM_SENDMSG, 26, "lsm_sendmsg")                                                                                                            \
-	X(DEVICE, 27, "device")
+	X(SOCK_OPS, 27, "sock_ops")                                                                                                                  \
+	X(DEVICE, 28, "device")
 
 #define NC_ENUM_MODE(symbol, value, ...) NC_MODE_##symbol = value,
 enum nc_mode { NC_MODES(NC_ENUM_MODE) };
@@ -283,7 +284,8 @@ struct nc_grant_value {
 #define NC_LABEL_WIRE_OPEN 0x04u    /* the name in the first bytes has been accepted */
 #define NC_LABEL_HOME_NETNS 0x08u   /* the socket was made in the network namespace that the instance was sealed in */
 #define NC_LABEL_WIRE_DONE 0x10u    /* and the peer has acknowledged those bytes: they cannot be sent again */
-#define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: user space is to end the connection */
+#define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: nothing follows them, and the connection is to be ended */
+#define NC_LABEL_WATCHED 0x40u	    /* TCP asks the program sock_ops before each segment of this socket, on our behalf */
 
 struct nc_label {
 	__u64 generation;

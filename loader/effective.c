@@ -183,7 +183,8 @@ static int judge(struct query *query, enum nc_hook asked, uint32_t id)
 		return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "ask for the program with id %u", id);
 	row.ours = hook;
 	snprintf(row.hook, sizeof(row.hook), "%s%s", sibling ? "guard_" : "", nc_hook_name(hook ?: asked));
-	if (!hook && !sibling && !name_allowed(query->host, row.name) && !(asked == NC_HOOK_DEVICE && only_refuses(id))) {
+	if (!hook && !sibling && !nc_hook(asked)->admits_foreign && !name_allowed(query->host, row.name) &&
+	    !(asked == NC_HOOK_DEVICE && only_refuses(id))) {
 		nc_error_set(query->reterr, NC_E_PROGRAM_FOREIGN, -EPERM, "the program \"%s\" (id %u) is in force at %s and is not ours", row.name,
 			     id, nc_hook_name(asked));
 		r = nc_error_hint(query->reterr, "detach it, or allow it by this name in the configuration");

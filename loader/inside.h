@@ -80,6 +80,7 @@ struct nc_hook_row {
 	uint32_t attach_type;
 	enum nc_hook_where where;
 	bool required;
+	bool admits_foreign; /* a launch does not mind whose programs stand there beside ours */
 };
 const struct nc_hook_row *nc_hook(enum nc_hook hook); /* 1 <= hook < NC_HOOK_MAX */
 const char *nc_hook_name(enum nc_hook hook);	      /* of the program, and of its pins */
