@@ -199,6 +199,11 @@ static const struct trial {
 
 /* ---- the child ------------------------------------------------------------------------------------------------------------------------------------ */
 
+/* One end: a pair of sockets for the questions, a pipe for the answers. */
+struct channel {
+	int questions, answers;
+};
+
 static bool child_settle(int inner_fd)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
@@ -211,28 +216,28 @@ static bool child_settle(int inner_fd)
 	return control >= 0 && !ioctl(control, SIOCSIFFLAGS, &lo);
 }
 
-/* Reads the number of a hook, makes its call, writes how it came out; until the other end closes. */
-static void __attribute__((noreturn)) child_main(int channel, int inner_fd)
+/* Reads the number of a hook, makes its call, writes how it came out; until the other end closes. Not by a socket: a hook may refuse it to send. */
+static void __attribute__((noreturn)) child_main(const struct channel *channel, int inner_fd)
 {
 	unsigned char hook, answer;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!child_settle(inner_fd))
 		_exit(1);
-	while (read(channel, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
+	while (read(channel->questions, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
 		answer = (unsigned char)trials[hook].call(trials[hook].argument);
-		if (write(channel, &answer, 1) != 1)
+		if (write(channel->answers, &answer, 1) != 1)
 			break;
 	}
 	_exit(0);
 }
 
-static int ask(int channel, enum nc_hook hook)
+static int ask(const struct channel *channel, enum nc_hook hook)
 {
-	struct pollfd waiting = {.fd = channel, .events = POLLIN};
+	struct pollfd waiting = {.fd = channel->answers, .events = POLLIN};
 	unsigned char byte = (unsigned char)hook;
 
-	if (send(channel, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || recv(channel, &byte, 1, 0) != 1)
+	if (send(channel->questions, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || read(channel->answers, &byte, 1) != 1)
 		return -1;
 	return byte;
 }
@@ -276,7 +281,7 @@ static int attach_refuser(enum nc_hook hook, int program_fd, int outer_fd, int i
 }
 
 /* The program is gone again when this returns: closing the link's only descriptor detaches. */
-static bool acts(enum nc_hook hook, int channel, pid_t child, int outer_fd, int inner_fd)
+static bool acts(enum nc_hook hook, const struct channel *channel, pid_t child, int outer_fd, int inner_fd)
 {
 	NC_CLOSE int program_fd = -1;
 	NC_CLOSE int link_fd = -1;
@@ -303,7 +308,7 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-static void probe_all(int channel, pid_t child, int outer_fd, int inner_fd, struct nc_effective_list *list)
+static void probe_all(const struct channel *channel, pid_t child, int outer_fd, int inner_fd, struct nc_effective_list *list)
 {
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
 		struct nc_effective *found = &list->programs[list->count];
@@ -318,26 +323,29 @@ static void probe_all(int channel, pid_t child, int outer_fd, int inner_fd, stru
 
 static int probe_in(int outer_fd, int inner_fd, struct nc_effective_list *list, struct nc_error *reterr)
 {
+	NC_CLOSE int asking = -1, asked = -1, answered = -1, answering = -1;
 	int ends[2], status;
 	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: make a channel");
+	asking = ends[0];
+	asked = ends[1];
+	if (pipe2(ends, O_CLOEXEC))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: make a channel");
+	answered = ends[0];
+	answering = ends[1];
 	child = fork();
-	if (child < 0) {
-		int error = -errno;
-
-		close(ends[0]);
-		close(ends[1]);
-		return nc_error_sys(reterr, NC_E_SYSTEM, error, "probe: fork");
-	}
+	if (child < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: fork");
 	if (!child) {
-		close(ends[0]);
-		child_main(ends[1], inner_fd);
+		close(NC_TAKE_FD(asking));
+		child_main(&(struct channel){asked, answering}, inner_fd);
 	}
-	close(ends[1]);
-	probe_all(ends[0], child, outer_fd, inner_fd, list);
-	close(ends[0]);
+	close(NC_TAKE_FD(asked));
+	close(NC_TAKE_FD(answering));
+	probe_all(&(struct channel){asking, answered}, child, outer_fd, inner_fd, list);
+	close(NC_TAKE_FD(asking));
 	kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
