@@ -158,6 +158,14 @@ static int try_unix_send(int type)
 	return answer_of((int)sendto(fd, "", 1, 0, (struct sockaddr *)&name, length));
 }
 
+/* A node that everybody may open. */
+static int try_device(int access)
+{
+	NC_CLOSE int fd = open("/dev/null", access | O_CLOEXEC);
+
+	return answer_of(fd);
+}
+
 /* The call for each hook. For a security hook, its name in the kernel's types (bpf_lsm_NAME). Hooks without a row refuse nothing and close nothing. */
 static const struct trial {
 	int (*call)(int argument);
@@ -186,6 +194,7 @@ static const struct trial {
 	[NC_HOOK_LSM_UNIX_STREAM] = {try_unix_connect, SOCK_STREAM, "unix_stream_connect"},
 	[NC_HOOK_LSM_UNIX_SEND] = {try_unix_send, SOCK_DGRAM, "unix_may_send"},
 	[NC_HOOK_LSM_SENDMSG] = {try_send, AF_INET, "socket_sendmsg"},
+	[NC_HOOK_DEVICE] = {try_device, O_RDONLY, NULL},
 };
 
 /* One end of what parent and child talk through. The child answers through a pipe: a program that refuses all that it sends on a socket would swallow the

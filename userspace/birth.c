@@ -108,7 +108,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 
 void nc_undo_birth(struct nc_launch *launch)
 {
-	nc_child_end(&launch->child);
+	nc_child_end(&launch->child, NC_CHILD_END_MS);
 }
 
 /* ---- canary ------------------------------------------------------------------------------------------------------------------------------------- */

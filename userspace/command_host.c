@@ -5,11 +5,14 @@
 #include <string.h>
 #include "commands.h"
 #include "kept_file.h"
+#include "launch.h"
 #include "output.h"
 #include "revision.h"
 
+#define STOP_ALL_MS 30000 /* so long may those take that `host down --force` asks to end; then they are killed */
+
 const struct argp_option nc_host_down_options[] = {
-	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live", 0},
+	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live, as `stop` does; after 30 seconds, kill them", 0},
 	{0},
 };
 
@@ -116,6 +119,9 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 {
 	struct nc_host_options options;
 	struct nc_host *host = NULL;
+	bool force = nc_option(invocation, NC_OPTION_FORCE) != NULL;
+	unsigned int stopped = 0;
+	char said[64];
 	int ret;
 
 	nc_invocation_host(invocation, &options);
@@ -126,7 +132,10 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 	}
 	if (ret < 0)
 		return ret;
-	ret = nc_host_down(host, nc_option(invocation, NC_OPTION_FORCE) != NULL, reterr);
+	/* what does not end when it is asked to is killed below: that is what force means */
+	if (force && nc_launch_stop_all(host, STOP_ALL_MS, &stopped, reterr) < 0)
+		*reterr = (struct nc_error){0};
+	ret = nc_host_down(host, force, reterr);
 	nc_host_close(host);
 	if (ret < 0) {
 		if (reterr->code == NC_E_HOST_BUSY && !reterr->hint[0])
@@ -134,7 +143,8 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 		return ret;
 	}
 	nc_kept_forget(options.runtime ? options.runtime : NC_RUNTIME_FOLDER);
-	print_down(invocation, "down");
+	snprintf(said, sizeof(said), stopped ? "down; instances stopped: %u" : "down", stopped);
+	print_down(invocation, said);
 	return NC_EXIT_YES;
 }
 

@@ -85,7 +85,11 @@
 	X(TERMINAL, "terminal", "the provider is started from a terminal, and the next program there reads what is typed")                           \
 	X(NEW_NAMESPACE, "new_namespace",                                                                                                            \
 	  "the client makes a network namespace, to which somebody outside gives a link, and dials an unlisted address")                             \
-	X(FORWARDED, "forwarded", "the workload's network namespace forwards")
+	X(FORWARDED, "forwarded", "the workload's network namespace forwards")                                                                       \
+	X(FORWARDED_NODE, "forwarded_node", "the same, and root outside has made a TUN device's node at another path, open to everybody")            \
+	X(NODE, "node", "root outside has made the node of a device that leads past sockets at another path, open to everybody")                     \
+	X(SERVED, "served", "the same, and the client mounts a file system of its own from it, in namespaces of its own; its source is the payload") \
+	X(AUTOMOUNTED, "automounted", "the map -hosts is mounted; a host's automounter is asked for the payload as the name of a host")
 #define NC_ENUM_CONSTRUCTION(symbol, ...) NC_CONSTRUCTION_##symbol,
 enum nc_construction { NC_CONSTRUCTIONS(NC_ENUM_CONSTRUCTION) NC_CONSTRUCTION_COUNT };
 const char *nc_construction_word(enum nc_construction construction);
