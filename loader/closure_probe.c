@@ -197,12 +197,35 @@ static const struct trial {
 	[NC_HOOK_DEVICE] = {try_device, O_RDONLY, NULL},
 };
 
-/* ---- the child ------------------------------------------------------------------------------------------------------------------------------------ */
-
-/* One end: a pair of sockets for the questions, a pipe for the answers. */
+/* One end of what parent and child talk through. The child answers through a pipe: a program that refuses all that it sends on a socket would swallow the
+ * answer, and then never be seen to act. */
 struct channel {
-	int questions, answers;
+	int question, answer;
 };
+
+static void close_channel(struct channel *channel)
+{
+	nc_cleanup_close(&channel->question);
+	nc_cleanup_close(&channel->answer);
+	*channel = (struct channel){-1, -1};
+}
+
+static int make_channel(struct channel *ret_parent, struct channel *ret_child, struct nc_error *reterr)
+{
+	int questions[2] = {-1, -1}, answers[2] = {-1, -1};
+	bool made = !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, questions) && !pipe2(answers, O_CLOEXEC);
+	int error = -errno;
+
+	*ret_parent = (struct channel){questions[0], answers[0]};
+	*ret_child = (struct channel){questions[1], answers[1]};
+	if (made)
+		return 0;
+	close_channel(ret_parent);
+	close_channel(ret_child);
+	return nc_error_sys(reterr, NC_E_SYSTEM, error, "probe: make a channel");
+}
+
+/* ---- the child ------------------------------------------------------------------------------------------------------------------------------------ */
 
 static bool child_settle(int inner_fd)
 {
@@ -216,7 +239,7 @@ static bool child_settle(int inner_fd)
 	return control >= 0 && !ioctl(control, SIOCSIFFLAGS, &lo);
 }
 
-/* Reads the number of a hook, makes its call, writes how it came out; until the other end closes. Not by a socket: a hook may refuse it to send. */
+/* Reads the number of a hook, makes its call, writes how it came out; until the other end closes. */
 static void __attribute__((noreturn)) child_main(const struct channel *channel, int inner_fd)
 {
 	unsigned char hook, answer;
@@ -224,9 +247,9 @@ static void __attribute__((noreturn)) child_main(const struct channel *channel, 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!child_settle(inner_fd))
 		_exit(1);
-	while (read(channel->questions, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
+	while (read(channel->question, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
 		answer = (unsigned char)trials[hook].call(trials[hook].argument);
-		if (write(channel->answers, &answer, 1) != 1)
+		if (write(channel->answer, &answer, 1) != 1)
 			break;
 	}
 	_exit(0);
@@ -234,10 +257,10 @@ static void __attribute__((noreturn)) child_main(const struct channel *channel, 
 
 static int ask(const struct channel *channel, enum nc_hook hook)
 {
-	struct pollfd waiting = {.fd = channel->answers, .events = POLLIN};
+	struct pollfd waiting = {.fd = channel->answer, .events = POLLIN};
 	unsigned char byte = (unsigned char)hook;
 
-	if (send(channel->questions, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || read(channel->answers, &byte, 1) != 1)
+	if (send(channel->question, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || read(channel->answer, &byte, 1) != 1)
 		return -1;
 	return byte;
 }
@@ -323,29 +346,26 @@ static void probe_all(const struct channel *channel, pid_t child, int outer_fd, 
 
 static int probe_in(int outer_fd, int inner_fd, struct nc_effective_list *list, struct nc_error *reterr)
 {
-	NC_CLOSE int asking = -1, asked = -1, answered = -1, answering = -1;
-	int ends[2], status;
+	struct channel parent_end, child_end;
+	int status, error = make_channel(&parent_end, &child_end, reterr);
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: make a channel");
-	asking = ends[0];
-	asked = ends[1];
-	if (pipe2(ends, O_CLOEXEC))
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: make a channel");
-	answered = ends[0];
-	answering = ends[1];
+	if (error)
+		return error;
 	child = fork();
-	if (child < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: fork");
-	if (!child) {
-		close(NC_TAKE_FD(asking));
-		child_main(&(struct channel){asked, answering}, inner_fd);
+	if (child < 0) {
+		error = -errno;
+		close_channel(&parent_end);
+		close_channel(&child_end);
+		return nc_error_sys(reterr, NC_E_SYSTEM, error, "probe: fork");
 	}
-	close(NC_TAKE_FD(asked));
-	close(NC_TAKE_FD(answering));
-	probe_all(&(struct channel){asking, answered}, child, outer_fd, inner_fd, list);
-	close(NC_TAKE_FD(asking));
+	if (!child) {
+		close_channel(&parent_end);
+		child_main(&child_end, inner_fd);
+	}
+	close_channel(&child_end);
+	probe_all(&parent_end, child, outer_fd, inner_fd, list);
+	close_channel(&parent_end);
 	kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;

@@ -303,3 +303,20 @@ enum outcome verb_family(struct attempt *a, char **args)
 
 	return fd < 0 ? fail(a) : THROUGH;
 }
+
+/* One socket of each kind: the first that is made, or is refused in another way than for its family, is the one reported. */
+enum outcome verb_families(struct attempt *a, char **args)
+{
+	for (int i = 0; i < a->argc; i++) {
+		char *rest = args[i];
+		const char *family = strsep(&rest, "/"), *type = strsep(&rest, "/");
+		int fd = open_socket(a, (int)number(family), (int)number(type ?: ""), (int)number(rest ?: ""));
+
+		if (fd >= 0 || a->error != EAFNOSUPPORT) {
+			snprintf(a->received, sizeof(a->received), "%s/%s/%s", family, type, rest);
+			return fd < 0 ? fail(a) : THROUGH;
+		}
+		a->sent++;
+	}
+	return REFUSED;
+}
