@@ -233,6 +233,12 @@ $B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) $(ATTEMPT) -o $@ -lutil
 
+# One that puts on the filter which is shipped, and nothing else of the product.
+$B/tests/native/filtered: tests/native/filtered.c $B/parts.a
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $B/parts.a $(LDFLAGS) $(LIBS) -o $@
+
 $B/tests/native/%: tests/native/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)

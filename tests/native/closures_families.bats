@@ -73,6 +73,18 @@ teardown_file() { world_down; }
 	refused EAFNOSUPPORT socket
 }
 
+@test "a packet socket that is asked for as one of inet" {
+	local type
+	for type in 10 0x80a 0x8080a 0x10000000a; do
+		try attempt family 2 $type 0x300
+		through
+		for who in user root; do
+			as $who family 2 $type 0x300
+			refused EAFNOSUPPORT socket
+		done
+	done
+}
+
 @test "SCTP and DCCP: refused whether this kernel knows them or not" {
 	local verb who
 	try attempt sctp $PUB_B 443
