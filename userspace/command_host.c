@@ -66,27 +66,38 @@ static void print_facts(const struct nc_host_facts *facts, const struct nc_effec
 	       (unsigned long long)facts->grant_entries, (unsigned long long)facts->seen_entries);
 }
 
+static int count_undead(void *context, const struct nc_instance_row *row)
+{
+	*(int *)context += row->undead && !row->owner_lives;
+	return 0;
+}
+
 /* Verifies and prints. `cleaned`: how many orphans were ended before; -1: nobody looked. */
 static int report(struct nc_invocation *invocation, struct nc_host *host, int cleaned, struct nc_error *reterr)
 {
 	struct nc_effective_list list = {0};
 	struct nc_host_facts facts;
+	int undead = 0;
 	int ret = nc_host_verify(host, -1, &list, reterr);
 
 	if (ret == 0)
-		ret = nc_host_facts(host, &facts, reterr);
+		ret = nc_host_facts(host, &facts, reterr) ?: nc_instances(host, count_undead, &undead, reterr);
 	if (ret == 0 && invocation->json) {
 		json_t *document = facts_json(&facts);
 
 		json_object_set_new(document, "programs", programs_json(&list));
 		if (cleaned >= 0)
 			json_object_set_new(document, "orphans_ended", json_integer(cleaned));
+		json_object_set_new(document, "undead", json_integer(undead));
 		nc_output_json(document);
 		json_decref(document);
 	} else if (ret == 0) {
 		print_facts(&facts, &list);
 		if (cleaned > 0)
 			printf("  orphans    %d ended: their supervisors had died\n", cleaned);
+		if (undead)
+			printf("  undead     %d: killed, and waiting in the kernel for what does not answer; `netcordon status` lists them\n",
+			       undead);
 	}
 	nc_effective_free(&list);
 	return ret < 0 ? ret : NC_EXIT_YES;

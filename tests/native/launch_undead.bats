@@ -40,6 +40,9 @@ dead() {
 	[[ $output == *"had not ended"* ]]
 	# the host finds it, is not held up by it, and launches
 	run -0 timeout 20 "$netcordon" host status --root "$ROOT"
+	[[ $output == *"undead     1: "* ]]
+	run -0 timeout 20 "$netcordon" host up --root "$ROOT" --json
+	[ "$(jq .undead <<<"$output")" = 1 ]
 	run "$netcordon" status --root "$ROOT"
 	[[ $output == *undead*undead* ]] || { echo "$output" >&2; return 1; }
 	[ "$("$netcordon" status --root "$ROOT" --json | jq -r '.[0].state')" = undead ]
