@@ -33,7 +33,7 @@ WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B $(shell pkg-config --cflags-only-I libnl-3.0 2>/dev/null || echo -I/usr/include/libnl3)
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=gnu11 $(WARN) $(PIECES) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover -Wno-format-truncation,$(HARDEN))
+CFLAGS   += -std=gnu11 $(WARN) $(if $(DEBUG),-O1 -fsanitize=address$(comma)undefined -fno-omit-frame-pointer -fno-sanitize-recover -Wno-format-truncation,$(HARDEN))
 LDFLAGS  += $(if $(DEBUG),-fsanitize=address$(comma)undefined,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
 comma    := ,
 
@@ -44,9 +44,7 @@ KERNEL_LIBS := bpf elf z nl-route-3 nl-3
 USER_LIBS   := sodium jansson seccomp ldns crypto
 archive      = $(if $(SHARED),-l$(1),-l:lib$(1).a)
 STATIC      := $(if $(SHARED)$(DEBUG),,-static-pie -Wl$(comma)-z$(comma)pack-relative-relocs)
-# What a launch runs is laid side by side: the first touch of a page is what it costs most of. The order is kept in a file (make order), which names pieces.
-PIECES      := $(if $(DEBUG),,-ffunction-sections)
-SUPERVISOR   = $(if $(STATIC),$(filter-out -pie,$(LDFLAGS)) $(STATIC) -Wl$(comma)-T$(comma)userspace/launch.ld,$(LDFLAGS))
+SUPERVISOR   = $(if $(STATIC),$(filter-out -pie,$(LDFLAGS)) $(STATIC),$(LDFLAGS))
 DNS_LIBS     = $(call archive,ldns) $(call archive,crypto)
 LIBS        := $(foreach l,$(KERNEL_LIBS) $(USER_LIBS),$(call archive,$l)) -lpthread -lm
 
@@ -61,7 +59,7 @@ FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuz
 
 DRIVERS := none guard run attach nftables proxy
 all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
-.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench order soak install uninstall clean help format
+.PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -97,9 +95,9 @@ $B/%.o: %.c | $B/netcordon.skel.h $B/manifest.h
 
 # Two programs: the DNS library and what it draws in are in the edge alone, so that they cost a launch nothing and the supervisor cannot reach them.
 MAIN := $B/userspace/main.o $(if $(STATIC),$B/userspace/no_lookup.o)
-$B/netcordon: $(MAIN) $B/parts.a userspace/launch.ld | $B/netcordon-edge
+$B/netcordon: $(MAIN) $B/parts.a $B/netcordon-edge
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(SUPERVISOR) -Wl,-Map=$@.map $(MAIN) $B/parts.a $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
+	$(Q)$(CC) $(CFLAGS) $(SUPERVISOR) $(filter-out $B/netcordon-edge,$^) $(filter-out $(DNS_LIBS),$(LIBS)) -o $@
 
 $B/netcordon-edge: $B/userspace/edge_program.o $B/parts.a
 	$(say) LINK $@
@@ -307,10 +305,6 @@ bench: deps ## what calls, packets, launches, names and crowds cost, beside noth
 	$(Q)tests/deps bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)
 	$(Q)tests/bench/bench $B
-
-order: ## find out anew what a launch runs, and in which order (as root): userspace/launch.ld
-	$(Q)$(MAKE) --no-print-directory all $B/tests/bench/first_calls
-	$(Q)tests/bench/order $B
 
 # CONFORM passes options on: CONFORM="--fact default_deny".
 conform: deps ## the whole conformance matrix on `run`, with mutants; CONFORM="--fact FACT" selects, DRIVER=attach another provider

@@ -91,18 +91,15 @@ struct nc_error {
 	char hint[256];	   /* what to do, or "" */
 };
 
-/* Rare: what leads to it is laid beside the rest of the program, so that a launch that succeeds need not bring it into memory. */
-#define NC_ERROR_LIKE(format_at, arguments_at) __attribute__((cold, format(printf, format_at, arguments_at)))
-
 /*
  * Fills *reterr and returns `status` if that is negative, else -EINVAL, so that `return nc_error_set(...)` is one statement. The format makes
  * the detail. Never fails; text that is too long is cut.
  */
-int nc_error_set(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) NC_ERROR_LIKE(4, 5);
+int nc_error_set(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* The same with the errno's own words after the detail: "open /x: Permission denied". */
-int nc_error_sys(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) NC_ERROR_LIKE(4, 5);
+int nc_error_sys(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Adds what to do. Returns reterr->status' sign rule as above, so it can end a return statement. */
-int nc_error_hint(struct nc_error *reterr, const char *format, ...) NC_ERROR_LIKE(2, 3);
+int nc_error_hint(struct nc_error *reterr, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 const char *nc_error_word(enum nc_error_code code);    /* "profile_invalid"; "none" for 0 */
 const char *nc_error_meaning(enum nc_error_code code); /* the table's sentence */
