@@ -45,6 +45,7 @@ static const struct nc_hook_row hooks[NC_HOOK_MAX] = {
 	ROW(LSM_UNIX_SEND, LSM, BPF_LSM_MAC, HOST, false),
 	ROW(LSM_SENDMSG, LSM, BPF_LSM_MAC, HOST, false),
 	BESIDE(SOCK_OPS, SOCK_OPS, BPF_CGROUP_SOCK_OPS, SLICE),
+	ROW(DEVICE, CGROUP_DEVICE, BPF_CGROUP_DEVICE, SLICE, false),
 };
 
 #define HOOK_NAME(symbol, value, word) [NC_HOOK_##symbol] = word,
