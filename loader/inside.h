@@ -170,7 +170,8 @@ struct nc_record {
 	uint8_t mode;
 	uint8_t kept;
 	uint8_t undead; /* SIGKILL has not ended what runs in it, within the time that it should take */
-	uint8_t reserved[3];
+	uint8_t ending; /* while its owner lives: nothing new is to start in it */
+	uint8_t reserved[2];
 	char cgroup[2][NC_PATH_MAX];
 };
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* INSTANCE_EXISTS while somebody holds it */
@@ -219,6 +220,8 @@ int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr);
 int nc_claim_end_stray(struct nc_host *host, uint64_t generation, uint32_t index, struct nc_error *reterr); /* what no record speaks of */
 int nc_claim_recover(struct nc_host *host, const char *name, int record_fd, struct nc_error *reterr);
 void nc_wait_for_programs(void); /* until every program that runs now has ended */
+/* drain.c: was anything of the instance's ever allowed out? */
+int nc_claim_was_allowed(struct nc_claim *claim, bool *ret_allowed, struct nc_error *reterr);
 
 /* grants.c */
 void nc_grant_book_free(struct nc_grant_book *book);

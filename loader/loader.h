@@ -235,9 +235,21 @@ int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, 
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
 /* Kills everything in the authority's cgroup and below, with cgroup.kill or, before 5.14, by freezing and signalling; waits, bounded by timeout_ms. */
 int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr);
+/* The owner: from now on nothing new is to start in the instance. Written down for others to read (nc_claim_ending); cleaners do it by themselves. */
+int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr);
+/* Whoever puts something into an instance asks after it is inside and before it does anything: what was not seen to end then, the owner still finds in the cgroup,
+ * because he notes the end before he kills. INSTANCE_UNKNOWN once it is gone. What a dead owner was about to do means nothing. */
+int nc_claim_ending(struct nc_claim *claim, bool *ret_ending, struct nc_error *reterr);
 /* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
- * network namespace of netns_fd (-1: the caller's). */
-int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr);
+ * network namespace of netns_fd (-1: the caller's). `meanwhile` is called every few milliseconds until then, and a failure of it ends the wait; NULL: nothing. */
+struct nc_drain {
+	int netns_fd, timeout_ms;
+	int (*meanwhile)(void *context, struct nc_error *reterr);
+	void *context;
+};
+int nc_claim_drain(struct nc_claim *claim, const struct nc_drain *how, uint32_t *ret_destroyed, struct nc_error *reterr);
+/* Closes both slots: from the return on nothing of the instance's gets out, is counted or is recorded, so that counters, rows and ring say their last. */
+int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr);
 /* Destroys the instance's connected sockets, in the network namespace of netns_fd, whose admission `stands` denies: the application gets ECONNABORTED. */
 int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
 		       uint32_t *ret_ended, struct nc_error *reterr);

@@ -62,9 +62,20 @@ static void send_signal(struct nc_watch *watch, int number)
 		watch->init_gone |= errno == EPIPE;
 }
 
+/* That it ends is known from here on, and nothing new starts in it. A failure is told at the end, which notes it again. */
+static void note_ending(const struct nc_watch *watch)
+{
+	struct nc_error ignored;
+
+	if (watch->launch->provider != NC_PROVIDER_EXEC)
+		nc_claim_note_ending(watch->launch->claim, &ignored);
+}
+
 static void begin_end(struct nc_watch *watch, const char *cause)
 {
 	const struct nc_launch_options *options = watch->launch->options;
+
+	note_ending(watch);
 
 	blame(watch, cause);
 	send_signal(watch, SIGTERM);
@@ -76,6 +87,7 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 {
 	struct nc_error ignored; /* what survives is killed again by the release, which reports */
 
+	note_ending(watch);
 	blame(watch, cause);
 	if (watch->launch->child.pid > 0)
 		kill(watch->launch->child.pid, SIGKILL); /* the whole pid namespace, wherever its processes have been moved */
