@@ -70,6 +70,7 @@ struct nc_host {
 	uint32_t root_depth;
 	int map_fds[NC_MAP_COUNT]; /* -1 until first used */
 	struct nc_book book;
+	uint32_t grant_share;  /* 0: from the size of the map */
 	char *foreign_allowed; /* names, each with its NUL, then an empty one; NULL: none */
 };
 

@@ -39,6 +39,7 @@ struct nc_host_options {
 	uint32_t ring_bytes;
 	uint32_t policy_entries;
 	uint32_t grant_entries;
+	uint32_t grant_share; /* of grant_entries, what one instance may hold; 0: a sixteenth, and at least 1024. Of it one name may hold half */
 	uint32_t seen_entries;
 	const char *const *foreign_allowed; /* names of foreign programs that may be in force; NULL-terminated, or NULL */
 	const union nc_address *floor;	    /* operator's additions to the host floor */
@@ -215,7 +216,7 @@ struct nc_grant_port {
 /*
  * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
  * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
- * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ * the instance's share or the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
  */
 int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
@@ -228,8 +229,11 @@ int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struc
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
-/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint. */
+/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint, and nobody else's loopback leads there. Before it
+ * is bound: then there is no moment in which another instance reaches it. */
 int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr);
+/* Marks a listener of the canary, which no instance is to reach; likewise before it is bound. */
+int nc_claim_mark_canary(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);

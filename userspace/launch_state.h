@@ -108,6 +108,9 @@ struct nc_launch {
 	/* birth */
 	struct nc_child child;
 
+	/* names */
+	struct nc_error grant_error; /* why the last grant was refused; the edge tells of it next */
+
 	/* canary */
 	struct nc_canary canary;
 
