@@ -39,6 +39,7 @@ struct nc_host_options {
 	uint32_t ring_bytes;
 	uint32_t policy_entries;
 	uint32_t grant_entries;
+	uint32_t grant_share; /* of grant_entries, what one instance may hold; 0: a sixteenth, and at least 1024. Of it one name may hold half */
 	uint32_t seen_entries;
 	const char *const *foreign_allowed; /* names of foreign programs that may be in force; NULL-terminated, or NULL */
 	const union nc_address *floor;	    /* operator's additions to the host floor */
@@ -59,6 +60,7 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 void nc_host_close(struct nc_host *host); /* NULL is fine */
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
+bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -87,6 +89,8 @@ struct nc_effective_list {
  * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
 int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
 void nc_effective_free(struct nc_effective_list *list);
+/* Is the character device with these numbers one whose node an instance may not open (bpf/device.h)? In doubt, yes. */
+bool nc_host_refuses_device(struct nc_host *host, unsigned int major, unsigned int minor);
 /* The program's instructions as the kernel translated them; the caller frees. NULL and 0 when the kernel withholds them (kernel.kptr_restrict, lockdown).
  * They cannot change while the program exists. */
 int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
@@ -212,7 +216,7 @@ struct nc_grant_port {
 /*
  * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
  * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
- * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ * the instance's share or the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
  */
 int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
@@ -225,8 +229,11 @@ int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struc
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
-/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint. */
+/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint, and nobody else's loopback leads there. Before it
+ * is bound: then there is no moment in which another instance reaches it. */
 int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr);
+/* Marks a listener of the canary, which no instance is to reach; likewise before it is bound. */
+int nc_claim_mark_canary(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
@@ -268,7 +275,8 @@ struct nc_instance_row {
 	uint32_t index;
 	bool owner_lives; /* somebody holds the lock */
 	bool populated;
-	bool kept; /* abandoned on purpose */
+	bool kept;   /* abandoned on purpose */
+	bool undead; /* what runs in it has outlived SIGKILL: it waits in the kernel for somebody who does not answer */
 	uint8_t mode;
 	uint64_t intended[2], present[2]; /* policy entries meant and found: workload, plane */
 	struct nc_counters counters[2];
@@ -279,7 +287,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 /* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
 int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
-/* Ends what dead owners left: kills, removes, releases. */
+/* Ends what dead owners left: kills, removes, releases. What SIGKILL does not end stays as it is, and is no error. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------------------------- */
@@ -304,6 +312,9 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 /* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
  * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
 int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
+ * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
+int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
 /* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */

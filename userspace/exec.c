@@ -220,22 +220,34 @@ static int append_file(struct nc_launch *launch, pid_t pid, const char *name, st
 	return 0;
 }
 
+struct look {
+	struct nc_launch *launch;
+	struct nc_error error;
+	int status;
+};
+
+static int look_at_process(void *context, pid_t pid)
+{
+	struct look *look = context;
+
+	look->status = append_file(look->launch, pid, "environ", &look->error) ?: append_file(look->launch, pid, "cmdline", &look->error);
+	return look->status;
+}
+
 static int look_at_workload(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = -1;
-	NC_FCLOSE FILE *file = NULL;
-	int pid, r = 0;
+	struct look look = {.launch = launch};
+	int r;
 
 	if (launch->authority != NC_AUTHORITY_PLANE || launch->options->plane_env_fd < 0)
 		return 0;
-	fd = openat(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "r");
 	launch->seen_by_workload = malloc(SEEN_MAX);
-	if (!file || !launch->seen_by_workload)
-		return nc_error_sys(reterr, NC_E_SYSTEM, errno ? -errno : -ENOMEM, "list the workload's processes");
-	fd = -1;
-	while (r == 0 && fscanf(file, "%d", &pid) == 1)
-		r = append_file(launch, pid, "environ", reterr) ?: append_file(launch, pid, "cmdline", reterr);
+	r = launch->seen_by_workload ? nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, &look)
+				     : -ENOMEM;
+	if (look.status < 0)
+		*reterr = look.error;
+	else if (r < 0)
+		nc_error_sys(reterr, NC_E_SYSTEM, r, "list the workload's processes");
 	return r;
 }
 
@@ -297,7 +309,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 
 static int phase_end(struct nc_launch *launch, struct nc_error *reterr)
 {
-	nc_child_end(&launch->child);
+	nc_child_end(&launch->child, NC_CHILD_END_MS);
 	return nc_exec_record(launch, reterr) ?: nc_status_exited(launch, reterr);
 }
 
