@@ -16,7 +16,6 @@
 #include <linux/magic.h>
 #include "inside.h"
 
-#define ROOT_ID 1
 #define DEPTH_MAX 64
 #define REMOVE_TRIES 200 /* of 5 ms */
 #define SIGNAL_STEP_MS 10
@@ -58,19 +57,34 @@ char *nc_mountinfo_cgroup2(char *line)
 	return field;
 }
 
+/* Does the line show a cgroup2 from above the root that we are shown? So it does in a cgroup namespace that begins below the hierarchy's root. */
+static bool lies_above(const char *line)
+{
+	char root[8];
+
+	return strstr(line, " - cgroup2 ") && sscanf(line, "%*s %*s %*s %7s", root) == 1 && !strncmp(root, "/..", 3);
+}
+
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr)
 {
 	NC_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
 	NC_FREE char *line = NULL;
 	size_t capacity = 0;
+	bool above = false;
 
 	if (!file)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc/self/mountinfo");
 	while (getline(&line, &capacity, file) > 0) {
-		char *point = nc_mountinfo_cgroup2(line);
+		char *point;
 
+		above |= lies_above(line);
+		point = nc_mountinfo_cgroup2(line);
 		if (point)
 			return nc_path(ret_path, reterr, "%s", point);
+	}
+	if (above) {
+		nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -EXDEV, "this is a cgroup namespace that does not begin at the hierarchy's root");
+		return nc_error_hint(reterr, "run netcordon in the host's: nsenter --cgroup=/proc/1/ns/cgroup");
 	}
 	nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -ENOENT, "no cgroup2 hierarchy is mounted");
 	return nc_error_hint(reterr, "mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified");
@@ -103,7 +117,7 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 
 	if (fstat(cgroup_fd, &own))
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at a cgroup");
-	for (above = own; above.st_ino != ROOT_ID; depth++) {
+	for (above = own; above.st_ino != NC_CGROUP_TOP_ID; depth++) {
 		if (depth == DEPTH_MAX)
 			return nc_error_set(reterr, NC_E_CGROUP_INVALID, -ELOOP, "the cgroup lies more than %d levels deep", DEPTH_MAX);
 		strcpy(up + (depth ? 3 * depth - 1 : 0), depth ? "/.." : "..");
@@ -234,26 +248,20 @@ static int write_one(int cgroup_fd, const char *file)
 	return 0;
 }
 
-/* SIGKILL for every task that is in the cgroup's list now. Tasks of another pid namespace's view show as 0 and are passed by. */
+static int signal_one(void *context, pid_t pid)
+{
+	(void)context;
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	return 0;
+}
+
+/* SIGKILL for every task that is in the cgroup's list now. */
 static int signal_listed(int cgroup_fd)
 {
-	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	long pid;
+	int r = nc_cgroup_each_process(cgroup_fd, signal_one, NULL);
 
-	if (!file) {
-		int r = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return r == -ENOENT || r == -ENODEV ? 0 : r;
-	}
-	while (fscanf(file, "%ld", &pid) == 1) {
-		if (pid > 0)
-			kill((pid_t)pid, SIGKILL);
-	}
-	fclose(file);
-	return 0;
+	return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 static int signal_tree(int cgroup_fd, int depth)

@@ -2,7 +2,7 @@
 /*
  * claim_end.c - the end of an instance, by its owner or by whoever finds it without one
  *
- * tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back -> record dropped. Each
+ * end noted -> tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back -> record dropped. Each
  * step may be repeated, so a cleaner that is killed leaves the same work to the next one.
  */
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "inside.h"
 
 #define END_TIMEOUT_MS 5000
+#define END_AGAIN_MS 100 /* for what has outlived that once */
 
 static void first_error(int *r, struct nc_error *reterr, int status, const struct nc_error *error)
 {
@@ -33,6 +34,17 @@ static int close_slots(struct nc_claim *claim, struct nc_error *reterr)
 		slot.closed_ns = nc_boot_ns();
 		r = nc_slot_write(claim, i, &slot, reterr);
 	}
+	return r;
+}
+
+int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr)
+{
+	bool allowed;
+	int r = nc_claim_was_allowed(claim, &allowed, reterr);
+
+	r = r < 0 ? r : close_slots(claim, reterr);
+	if (r >= 0 && allowed) /* a program may have read the slot before, and be about to let a packet pass */
+		nc_wait_for_programs();
 	return r;
 }
 
@@ -128,16 +140,27 @@ static int give_back(struct nc_claim *claim, struct nc_error *reterr)
 	return r;
 }
 
+void nc_claim_note_undead(struct nc_claim *claim, bool undead)
+{
+	struct nc_error ignored;
+
+	if (claim->record.undead == undead || claim->record_fd < 0)
+		return;
+	claim->record.undead = undead;
+	nc_record_write(claim->record_fd, &claim->record, &ignored);
+}
+
 static int end_tasks(struct nc_claim *claim, struct nc_error *reterr)
 {
-	int r = 0;
+	int timeout_ms = claim->record.undead ? END_AGAIN_MS : END_TIMEOUT_MS, r = 0;
 
 	for (int i = 0; i < 2; i++) {
 		struct nc_error error;
 
 		if (claim->cgroup_fds[i] >= 0)
-			first_error(&r, reterr, nc_cgroup_end(claim->cgroup_fds[i], END_TIMEOUT_MS, &error), &error);
+			first_error(&r, reterr, nc_cgroup_end(claim->cgroup_fds[i], timeout_ms, &error), &error);
 	}
+	nc_claim_note_undead(claim, r == -ETIMEDOUT);
 	return r;
 }
 
@@ -190,10 +213,12 @@ int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr)
 	int r = 0, gone = 0;
 
 	if (claim->record.generation) {
+		if (claim->record_fd >= 0)
+			first_error(&r, reterr, nc_claim_note_ending(claim, &error), &error);
 		first_error(&gone, reterr, end_tasks(claim, &error), &error);
 		if (claim->record.index != NC_INDEX_NONE)
 			first_error(&gone, reterr, close_slots(claim, &error), &error);
-		r = gone;
+		r = r < 0 ? r : gone;
 		first_error(&r, reterr, forget_entries(claim, &error), &error);
 		if (gone >= 0) {
 			gone = remove_cgroups(claim, &error);

@@ -60,6 +60,7 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 void nc_host_close(struct nc_host *host); /* NULL is fine */
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
+bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -88,6 +89,8 @@ struct nc_effective_list {
  * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
 int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
 void nc_effective_free(struct nc_effective_list *list);
+/* Is the character device with these numbers one whose node an instance may not open (bpf/device.h)? In doubt, yes. */
+bool nc_host_refuses_device(struct nc_host *host, unsigned int major, unsigned int minor);
 /* The program's instructions as the kernel translated them; the caller frees. NULL and 0 when the kernel withholds them (kernel.kptr_restrict, lockdown).
  * They cannot change while the program exists. */
 int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
@@ -236,9 +239,21 @@ int nc_claim_mark_canary(struct nc_claim *claim, int socket_fd, struct nc_error 
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
 /* Kills everything in the authority's cgroup and below, with cgroup.kill or, before 5.14, by freezing and signalling; waits, bounded by timeout_ms. */
 int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr);
+/* The owner: from now on nothing new is to start in the instance. Written down for others to read (nc_claim_ending); cleaners do it by themselves. */
+int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr);
+/* Whoever puts something into an instance asks after it is inside and before it does anything: what was not seen to end then, the owner still finds in the cgroup,
+ * because he notes the end before he kills. INSTANCE_UNKNOWN once it is gone. What a dead owner was about to do means nothing. */
+int nc_claim_ending(struct nc_claim *claim, bool *ret_ending, struct nc_error *reterr);
 /* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
- * network namespace of netns_fd (-1: the caller's). */
-int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr);
+ * network namespace of netns_fd (-1: the caller's). `meanwhile` is called every few milliseconds until then, and a failure of it ends the wait; NULL: nothing. */
+struct nc_drain {
+	int netns_fd, timeout_ms;
+	int (*meanwhile)(void *context, struct nc_error *reterr);
+	void *context;
+};
+int nc_claim_drain(struct nc_claim *claim, const struct nc_drain *how, uint32_t *ret_destroyed, struct nc_error *reterr);
+/* Closes both slots: from the return on nothing of the instance's gets out, is counted or is recorded, so that counters, rows and ring say their last. */
+int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr);
 /* Destroys the instance's connected sockets, in the network namespace of netns_fd, whose admission `stands` denies: the application gets ECONNABORTED. */
 int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
 		       uint32_t *ret_ended, struct nc_error *reterr);
@@ -260,7 +275,8 @@ struct nc_instance_row {
 	uint32_t index;
 	bool owner_lives; /* somebody holds the lock */
 	bool populated;
-	bool kept; /* abandoned on purpose */
+	bool kept;   /* abandoned on purpose */
+	bool undead; /* what runs in it has outlived SIGKILL: it waits in the kernel for somebody who does not answer */
 	uint8_t mode;
 	uint64_t intended[2], present[2]; /* policy entries meant and found: workload, plane */
 	struct nc_counters counters[2];
@@ -271,7 +287,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 /* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
 int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
-/* Ends what dead owners left: kills, removes, releases. */
+/* Ends what dead owners left: kills, removes, releases. What SIGKILL does not end stays as it is, and is no error. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------------------------- */
@@ -296,6 +312,9 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 /* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
  * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
 int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
+ * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
+int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
 /* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */

@@ -19,6 +19,8 @@
 #define DEFAULT_RINGS 64u
 #define DEFAULT_RING_BYTES (64u * 1024)
 #define DEFAULT_POLICY_ENTRIES 262144u
+#define PLANE_SHARE 8u /* of the workloads' entries */
+#define PLANE_LEAST 4096u
 #define DEFAULT_GRANT_ENTRIES 65536u
 #define DEFAULT_SEEN_ENTRIES 16384u
 #define INSTANCES_MAX (1u << 16)
@@ -87,7 +89,7 @@ static int object_error(struct nc_error *reterr, int status, const char *what)
 /* ---- sizes -------------------------------------------------------------------------------------------------------------------------------- */
 
 struct sizes {
-	uint32_t instances, rings, rings_prepared, ring_bytes, policy, grants, seen;
+	uint32_t instances, rings, rings_prepared, ring_bytes, policy, plane, grants, seen;
 };
 
 static int sizes_of(const struct nc_host_options *options, struct sizes *ret_sizes, struct nc_error *reterr)
@@ -100,6 +102,8 @@ static int sizes_of(const struct nc_host_options *options, struct sizes *ret_siz
 		.seen = options->seen_entries ?: DEFAULT_SEEN_ENTRIES,
 	};
 
+	/* A plane has a handful of destinations where a workload has dozens, and every launch walks the whole map once, whatever it holds. */
+	s.plane = s.policy / PLANE_SHARE > PLANE_LEAST ? s.policy / PLANE_SHARE : s.policy < PLANE_LEAST ? s.policy : PLANE_LEAST;
 	s.rings = options->rings ?: s.instances;
 	if (s.rings > s.instances)
 		s.rings = s.instances;
@@ -130,7 +134,7 @@ static int resize_all(struct bpf_object *object, const struct sizes *s)
 	r = r ?: resize(object, NC_MAP_COUNTERS, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_AUTHORITY_OF_CGROUP, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_WORKLOAD_POLICY, s->policy);
-	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->policy);
+	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->plane);
 	r = r ?: resize(object, NC_MAP_NAMES, s->policy);
 	r = r ?: resize(object, NC_MAP_GRANTS, s->grants);
 	r = r ?: resize(object, NC_MAP_SEEN, s->seen);
@@ -222,12 +226,32 @@ static unsigned char kernel_readable(void)
 	return fd >= 0;
 }
 
+/* May a device program ask who the current task is? Found by one that does, and passes everything. */
+static unsigned char device_sees_task(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+	const struct bpf_insn asks[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_ancestor_cgroup_id},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_pid_tgid},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -16},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 16},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_comm},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	NC_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "netcordon_probe", "GPL", asks, sizeof(asks) / sizeof(asks[0]), &options);
+
+	return fd >= 0;
+}
+
 static int object_open(const struct nc_host_options *options, const bool wanted[NC_HOOK_MAX], struct bpf_object **ret_object, struct nc_error *reterr)
 {
 	/* the verifier's words would take 16 MiB, and libbpf's own last words are enough to tell what happened */
 	static char log[8192];
 	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "netcordon", .kernel_log_buf = log, .kernel_log_size = sizeof(log));
-	const unsigned char reads = kernel_readable();
+	const unsigned char reads = kernel_readable(), sees_task = device_sees_task();
 	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes = options->object;
@@ -239,10 +263,10 @@ static int object_open(const struct nc_host_options *options, const bool wanted[
 	object = bpf_object__open_mem(bytes, size, &open_options);
 	if (!object)
 		return object_error(reterr, -errno, "open the BPF object");
-	r = rodata_set(object, "nc_reads_kernel", &reads, sizeof(reads));
+	r = rodata_set(object, "nc_reads_kernel", &reads, sizeof(reads)) ?: rodata_set(object, "nc_device_sees_task", &sees_task, sizeof(sees_task));
 	if (r) {
 		bpf_object__close(object);
-		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, r, "tell the programs whether they may read the kernel's memory");
+		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, r, "tell the programs what they may ask of the kernel");
 	}
 	bpf_object__for_each_program(program, object)
 	{

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "heap.h"
 #include "launch_state.h"
+#include "place.h"
 
 /* The plane's command is the Runner's own: what the profile says of the workload's process does not hold for it. */
 static void plan_process(const struct nc_launch *launch, struct nc_child_plan *plan)
@@ -33,31 +35,6 @@ static void plan_process(const struct nc_launch *launch, struct nc_child_plan *p
 	nc_limits_plan(process, &launch->limits, plan);
 }
 
-static void free_argv(char ***argv)
-{
-	for (char **one = *argv; one && *one; one++)
-		free(*one);
-	free(*argv);
-}
-
-static char **copy_argv(char *const *argv)
-{
-	size_t count = 0;
-	char **copy;
-
-	while (argv[count])
-		count++;
-	copy = calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(argv[i]);
-		if (!copy[i]) {
-			free_argv(&copy);
-			return NULL;
-		}
-	}
-	return copy;
-}
-
 /* How many bytes from argv[0] on /proc shows as this process's arguments. */
 static size_t own_arguments(void)
 {
@@ -73,7 +50,7 @@ static size_t own_arguments(void)
 
 int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 {
-	__attribute__((cleanup(free_argv))) char **argv = copy_argv(launch->options->command);
+	__attribute__((cleanup(nc_child_unpack))) struct nc_child_parcel parcel = {0};
 	const struct nc_launch_options *options = launch->options;
 	struct nc_child_plan plan = {
 		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
@@ -87,7 +64,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
 		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
-		.argv = argv,
+		.argv = options->command,
 		.arguments = program_invocation_name,
 		.arguments_length = own_arguments(),
 		.credential_names = launch->profile->plane_credentials,
@@ -97,10 +74,15 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 	};
 	int r;
 
-	if (!argv || !plan.arguments_length)
-		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "copy the command's arguments");
+	if (!plan.arguments_length)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EIO, "read netcordon's own arguments");
 	plan_process(launch, &plan);
+	r = nc_child_pack(&plan, &parcel);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "copy what the child needs");
+	nc_heap_keep(true);
 	r = nc_child_start(&plan, &launch->child, reterr);
+	nc_heap_keep(false);
 	if (r == 0)
 		nc_stdio_handed_over(&launch->stdio);
 	return r;
@@ -108,7 +90,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 
 void nc_undo_birth(struct nc_launch *launch)
 {
-	nc_child_end(&launch->child);
+	nc_child_end(&launch->child, NC_CHILD_END_MS);
 }
 
 /* ---- canary ------------------------------------------------------------------------------------------------------------------------------------- */
@@ -123,6 +105,24 @@ static int prove_listeners(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_canary_prove(&launch->canary, reterr);
 }
 
+/* A command that is not executed is named, since its error alone tells nothing: it may be the command's, its interpreter's or a folder's above it. */
+static int report_error(const struct nc_launch *launch, const struct nc_report *report, struct nc_error *reterr)
+{
+	char quote[NC_QUOTE_SIZE];
+	const char *command = launch->options->command ? launch->options->command[0] : "";
+
+	if (strncmp(report->step, "exec", sizeof(report->step)) != 0)
+		return nc_child_error(report, reterr);
+	nc_error_sys(reterr, NC_E_PROCESS_INVALID, report->status, "execute \"%s\"", nc_quote(command, strlen(command), quote));
+	if (report->status == -ENOENT && !strchr(command, '/'))
+		nc_error_hint(reterr, "it is looked for in PATH of the profile's process.env");
+	else if (report->status == -ENOENT)
+		nc_error_hint(reterr, "a relative path begins at process.cwd; a script needs the interpreter of its first line");
+	else if (report->status == -EACCES)
+		nc_error_hint(reterr, "the workload's user must be allowed to execute it, and to pass every folder above it");
+	return report->status;
+}
+
 /* The command's side has closed its pipe without a word: init knows why, or died too. */
 static int explain_death(struct nc_launch *launch, struct nc_error *reterr)
 {
@@ -133,7 +133,7 @@ static int explain_death(struct nc_launch *launch, struct nc_error *reterr)
 	if (r < 0)
 		return r;
 	if (got == sizeof(report) && report.kind == NC_REPORT_FAILED)
-		return nc_child_error(&report, reterr);
+		return report_error(launch, &report, reterr);
 	return nc_error_set(reterr, NC_E_PROCESS_INVALID, -ECHILD, "the child ended in phase %s", launch->phase);
 }
 
@@ -148,7 +148,7 @@ int nc_launch_next_report(struct nc_launch *launch, struct nc_report *ret_report
 	if (got != 0 && got != sizeof(*ret_report))
 		return nc_error_set(reterr, NC_E_PROCESS_INVALID, -EPROTO, "the child's report was cut");
 	if (got && ret_report->kind == NC_REPORT_FAILED)
-		return nc_child_error(ret_report, reterr);
+		return report_error(launch, ret_report, reterr);
 	return 0;
 }
 
@@ -182,25 +182,35 @@ static int try_child(struct nc_launch *launch, enum nc_reason expected, struct n
 	return r < 0 ? r : nc_canary_judge(&launch->canary, &report, expected, true, &before, &after, reterr);
 }
 
+struct members {
+	pid_t init, other;
+	int count;
+	bool has_init;
+};
+
+static int count_member(void *context, pid_t pid)
+{
+	struct members *members = context;
+
+	members->count++;
+	if (pid == members->init)
+		members->has_init = true;
+	else
+		members->other = pid;
+	return 0;
+}
+
 /* Exactly two tasks are inside now, init and what becomes the command; so the other number is the command's. */
 static int find_command(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int members = 0, pid;
-	bool init = false;
+	struct members members = {.init = launch->child.pid};
+	int r = nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, launch->authority), count_member, &members);
 
-	if (!file)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open the workload's cgroup.procs");
-	fd = -1;
-	for (; fscanf(file, "%d", &pid) == 1; members++) {
-		if (pid == launch->child.pid)
-			init = true;
-		else
-			launch->command_pid = pid;
-	}
-	if (members != 2 || !init)
-		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "%d processes are in the workload's cgroup where two should be", members);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "read the workload's cgroup.procs");
+	if (members.count != 2 || !members.has_init)
+		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "%d processes are in the workload's cgroup where two should be", members.count);
+	launch->command_pid = members.other;
 	return 0;
 }
 

@@ -24,7 +24,7 @@
 
 /* One change to the mount table that the child makes in its own mount namespace. */
 struct nc_mount_edit {
-	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY, NC_MOUNT_BLANK } kind;
+	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY } kind;
 	unsigned long flags; /* MS_NOSUID ... that the mount has and keeps */
 	char *point;
 };
@@ -35,7 +35,7 @@ struct nc_mount_plan {
 	size_t count;
 };
 
-/* Reads the caller's mountinfo: every bpf file system is to be hidden, every cgroup one to be read-only. Freed by nc_mount_plan_free. */
+/* Reads the caller's mountinfo: every bpf file system and automounted host is to be hidden, every cgroup one to be read-only. Freed by nc_mount_plan_free. */
 int nc_mount_plan(struct nc_mount_plan *ret_plan, struct nc_error *reterr);
 void nc_mount_plan_free(struct nc_mount_plan *plan);
 
@@ -45,7 +45,8 @@ struct nc_child_limit {
 };
 #define NC_CHILD_LIMITS 4
 
-/* Everything that the child needs, computed beforehand: between clone and exec nothing is allocated, read from a file or decided. Borrowed. */
+/* Everything that the child needs, computed beforehand: between clone and exec nothing is allocated, read from a file or decided. Borrowed, and none of it in
+ * the heap when the child is born (nc_child_pack). */
 struct nc_child_plan {
 	int cgroup_fd;
 	int netns_fd;	  /* -1: the caller's */
@@ -73,6 +74,16 @@ struct nc_child_plan {
 	size_t seen_length;
 	bool die_with_supervisor;
 };
+
+/* What a plan points to, in memory that the child is born with. */
+struct nc_child_parcel {
+	void *bytes;
+	size_t size;
+};
+
+/* Copies everything that `plan` points to (but for the caller's own arguments, which init wipes where they are) and lets it point there. Negative errno. */
+int nc_child_pack(struct nc_child_plan *plan, struct nc_child_parcel *ret_parcel);
+void nc_child_unpack(struct nc_child_parcel *parcel); /* the plan's pointers are gone with it */
 
 #define NC_CANARY_ATTEMPTS 4 /* TCP and UDP over IPv4, then over IPv6 */
 #define NC_CANARY_NONCE 16   /* bytes */
@@ -116,9 +127,10 @@ struct nc_child {
 /* Births the child; it goes on by itself until the canary. Where clone3 is missing or refused (L05) the child is held before its first step until its
  * membership has been read back. HOST_DENIED, HOST_UNSUPPORTED, SYSTEM. */
 int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child, struct nc_error *reterr);
-/* Kills and reaps what is left, closes everything; idempotent. */
-void nc_child_end(struct nc_child *child);
-/* Text and code for a FAILED report: the step's name decides which error it is. */
+/* Kills and reaps what is left, closes everything; idempotent. Who has not ended after timeout_ms is left: he waits in the kernel, and goes when that wait ends. */
+#define NC_CHILD_END_MS 5000
+void nc_child_end(struct nc_child *child, int timeout_ms);
+/* Text and code for a FAILED report: the step's name decides which error it is. The step "exec" is the caller's, who knows the command. */
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr);
 
 /* The two bodies. Neither returns. Descriptors are the fixed numbers below. */

@@ -311,3 +311,20 @@ enum outcome verb_other_numbers(struct attempt *a, char **args)
 	step(a, "socket", syscall(0x40000000 | SYS_socket, (long)AF_UNIX, (long)SOCK_DGRAM, 0L));
 	return THROUGH;
 }
+
+/* One socket of each kind: the first that is made, or is refused in another way than for its family, is the one reported. */
+enum outcome verb_families(struct attempt *a, char **args)
+{
+	for (int i = 0; i < a->argc; i++) {
+		char *rest = args[i];
+		const char *family = strsep(&rest, "/"), *type = strsep(&rest, "/");
+		int fd = open_socket(a, (int)number(family), (int)number(type ?: ""), (int)number(rest ?: ""));
+
+		if (fd >= 0 || a->error != EAFNOSUPPORT) {
+			snprintf(a->received, sizeof(a->received), "%s/%s/%s", family, type, rest);
+			return fd < 0 ? fail(a) : THROUGH;
+		}
+		a->sent++;
+	}
+	return REFUSED;
+}
