@@ -36,33 +36,82 @@ static __always_inline void nc_flow_from_call(struct nc_flow *flow, struct bpf_s
 	flow->protocol = (__u8)(ctx->protocol > 255 ? 0 : ctx->protocol);
 }
 
-/* Is there a socket of the instance's own resolver at the endpoint? It carries a mark that only user space can set. */
-static __always_inline int nc_resolver_lives(struct bpf_sock_addr *ctx, const struct nc_slot *slot, __u8 protocol, int family)
+/* Whose is the socket at an endpoint of the loopback? Only user space can set a mark. */
+enum nc_mark_owner {
+	NC_MARK_NOBODY,	 /* no socket is there */
+	NC_MARK_NONE,	 /* one that carries no mark */
+	NC_MARK_OWN,	 /* the resolver of this very authority */
+	NC_MARK_FOREIGN, /* a resolver of another authority or instance, or a canary's listener */
+};
+
+/* Fills the tuple's receiving end, which alone matters: what waits there is connected to nobody. */
+static __always_inline __u32 nc_endpoint_fill(struct bpf_sock_tuple *tuple, const union nc_address *address, __be16 port_be)
+{
+	if (address->words_be[2] == NC_BE32(0xffff)) {
+		tuple->ipv4.daddr = tuple->ipv4.saddr = address->words_be[3];
+		tuple->ipv4.dport = port_be;
+		return sizeof(tuple->ipv4);
+	}
+	tuple->ipv6.daddr[3] = tuple->ipv6.saddr[3] = address->words_be[3];
+	tuple->ipv6.dport = port_be;
+	return sizeof(tuple->ipv6);
+}
+
+static __always_inline int nc_mark_owner(struct bpf_sock *found, const struct nc_slot *slot)
+{
+	struct nc_resolver_mark *mark = bpf_sk_storage_get(&resolvers, found, 0, 0);
+
+	if (!mark)
+		return NC_MARK_NONE;
+	return mark->generation == slot->generation && mark->authority == slot->authority ? NC_MARK_OWN : NC_MARK_FOREIGN;
+}
+
+/* `address` lies in 127.0.0.0/8 or is ::1. */
+static __always_inline int nc_mark_at(void *ctx, const struct nc_slot *slot, const union nc_address *address, __be16 port_be, __u8 protocol)
 {
 	struct bpf_sock_tuple tuple = {};
-	struct nc_resolver_mark *mark;
 	struct bpf_sock *found;
-	int lives = 0;
+	int owner;
 
-	if (!slot->resolver_port_be)
-		return 0;
-	if (family == 4) {
-		tuple.ipv4.daddr = tuple.ipv4.saddr = NC_LOOPBACK4;
-		tuple.ipv4.dport = slot->resolver_port_be;
-	} else {
-		tuple.ipv6.daddr[3] = tuple.ipv6.saddr[3] = NC_BE32(1);
-		tuple.ipv6.dport = slot->resolver_port_be;
-	}
-	if (protocol == NC_PROTO_UDP)
-		found = bpf_sk_lookup_udp(ctx, &tuple, family == 4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+	/* the sizes are constants where the helper is called: the verifier asks for that */
+	if (nc_endpoint_fill(&tuple, address, port_be) == sizeof(tuple.ipv4))
+		found = protocol == NC_PROTO_UDP ? bpf_sk_lookup_udp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0)
+						 : bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 	else
-		found = bpf_sk_lookup_tcp(ctx, &tuple, family == 4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+		found = protocol == NC_PROTO_UDP ? bpf_sk_lookup_udp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0)
+						 : bpf_sk_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
 	if (!found)
-		return 0;
-	mark = bpf_sk_storage_get(&resolvers, found, 0, 0);
-	lives = !NC_CHECK(RESOLVER_MARK) || (mark && mark->generation == slot->generation && mark->authority == slot->authority);
+		return NC_MARK_NOBODY;
+	owner = nc_mark_owner(found, slot);
 	bpf_sk_release(found);
-	return lives;
+	return owner;
+}
+
+/*
+ * A call that the verdict sends to the loopback: a redirect goes to the resolver's own socket and to no other at its endpoint, and open loopback, which may be
+ * that of several instances, ends where another one's resolver or canary listens.
+ */
+static __always_inline void nc_judge_endpoint(struct bpf_sock_addr *ctx, const struct nc_slot *slot, const struct nc_flow *flow, int ipv4,
+					      struct nc_verdict *verdict)
+{
+	union nc_address address = flow->destination;
+	__be16 port_be = flow->port_be;
+	int redirect = verdict->decision == NC_REDIRECT, owner = NC_MARK_NOBODY;
+
+	if (redirect) {
+		address.halves[0] = 0;
+		address.words_be[2] = ipv4 ? NC_BE32(0xffff) : 0;
+		address.words_be[3] = ipv4 ? NC_LOOPBACK4 : NC_BE32(1);
+		port_be = slot->resolver_port_be;
+	} else if (verdict->decision != NC_ALLOW || !nc_address_loopback(&address)) {
+		return;
+	}
+	if (port_be)
+		owner = nc_mark_at(ctx, slot, &address, port_be, flow->protocol);
+	if (redirect && owner != NC_MARK_OWN && (NC_CHECK(RESOLVER_MARK) || owner == NC_MARK_NOBODY))
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_RESOLVER_ABSENT);
+	if (!redirect && owner == NC_MARK_FOREIGN)
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_HOST_FLOOR);
 }
 
 static __always_inline void nc_label_admit(struct nc_label *label, const struct nc_slot *slot, const struct nc_flow *flow,
@@ -137,8 +186,7 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		return NC_REFUSE;
 	if (family == 6)
 		ipv4 = nc_address_is_ipv4(&flow.destination);
-	if (verdict.decision == NC_REDIRECT && !nc_resolver_lives(ctx, slot, flow.protocol, ipv4 ? 4 : 6))
-		nc_verdict_set(&verdict, NC_DENY, NC_REASON_RESOLVER_ABSENT);
+	nc_judge_endpoint(ctx, slot, &flow, ipv4, &verdict);
 
 	sighting.hook = hook;
 	sighting.family = family;

@@ -97,7 +97,7 @@ struct {
 	__type(value, __u32);
 } devices SEC(".maps");
 
-/* Marks on the resolver's own sockets, set from user space by descriptor. */
+/* Marks on the resolvers' own sockets and the canaries' listeners, set from user space by descriptor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC); /* socket storage takes no BPF_F_RDONLY_PROG; no program writes it */

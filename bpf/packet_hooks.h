@@ -6,7 +6,7 @@
  * the verdict (netfilter, another program's rewrite, routing headers, a policy that was tightened). "Current" is anybody here, and the network
  * namespace is not to be had before 6.18, so it uses what the label recorded.
  *
- *   egress   backstop.h's questions about the destination
+ *   egress   backstop.h's questions about the destination; through the loopback device, who waits there
  *   ingress  the same about the source: something must have been asked of it
  *
  * A refused UDP send is EPERM for its caller; a refused TCP packet is lost, and user space destroys the sockets that a change of policy ends.
@@ -170,12 +170,38 @@ NC_VERIFIED_ALONE int nc_egress_name_refused(struct __sk_buff *skb, __u64 what)
 	return NC_REFUSE;
 }
 
+/* May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that endpoint since. */
+NC_VERIFIED_ALONE int nc_egress_endpoint(struct __sk_buff *skb)
+{
+	struct nc_packet packet = {};
+	struct nc_verdict verdict = {};
+	struct bpf_sock *socket = nc_packet_socket(skb);
+	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
+	__u8 flags = 0;
+
+	if (!label || !slot || !nc_packet_read(skb, &packet) || !nc_address_loopback(&packet.destination))
+		return NC_PASS;
+	/* of a connection only its beginning asks who listens: SYN without ACK (RFC 9293, 3.1) */
+	if (packet.protocol == NC_PROTO_TCP && (bpf_skb_load_bytes(skb, (packet.transport & 0xff) + 13, &flags, 1) || (flags & 0x12) != 0x02))
+		return NC_PASS;
+	if (nc_mark_at(skb, slot, &packet.destination, packet.destination_port_be, packet.protocol) != NC_MARK_FOREIGN)
+		return NC_PASS;
+	nc_verdict_set(&verdict, NC_DENY, NC_REASON_LOOPBACK_DEVICE);
+	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
+	return NC_REFUSE;
+}
+
 SEC("cgroup_skb/egress")
 int egress(struct __sk_buff *skb)
 {
 	int decision = nc_egress_packet(skb);
 	__u64 what;
 
+	if (decision == NC_PASS && skb->ifindex == NC_LOOPBACK_IFINDEX) {
+		decision = nc_egress_endpoint(skb);
+		barrier_var(decision); /* the verifier, too, must see that nothing else is returned, whatever a compiler knows of the function */
+	}
 	if (decision != NC_LOOK)
 		return decision == NC_PASS ? NC_PASS : NC_REFUSE;
 	what = nc_egress_name(skb);

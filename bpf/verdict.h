@@ -24,6 +24,7 @@
  *       marked non-public                                                     -> DENY host_floor
  *    7  not public, unless open loopback of the private namespace, or a plane
  *       literal marked non-public, or unrestricted with non_public            -> DENY address_not_public, ALLOW loopback_open
+ *       (the caller finds the socket: another resolver's or a canary's there  -> DENY host_floor)
  *    8  mode unrestricted                                                     -> ALLOW mode_unrestricted
  *    9  listed as a literal                                                   -> ALLOW literal_listed
  *   10  a live grant whose name, port and protocol the policy lists           -> ALLOW grant_live

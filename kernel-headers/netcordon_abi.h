@@ -178,10 +178,11 @@ struct nc_slot {
 
 /* ---- map `resolvers`: socket storage, set from user space on the resolver's own sockets ------------------------------------------------- */
 
-/* A redirect goes only to a socket that carries this mark: another process that takes the endpoint's port has none and receives nothing. */
+/* A redirect goes only to a socket that carries this mark: another process that takes the endpoint's port has none and receives nothing. And a socket with a
+ * mark is reached by its own authority only: loopback that is open to several instances leads to no other one's. */
 struct nc_resolver_mark {
 	__u64 generation;
-	__u32 authority; /* enum nc_authority: each has a resolver of its own */
+	__u32 authority; /* enum nc_authority: each has a resolver of its own; 0: a listener of the canary, which nobody may reach */
 	__u32 reserved;
 };
 

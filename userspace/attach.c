@@ -20,7 +20,7 @@
 
 static int open_listeners(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_canary_open(&launch->canary, reterr);
+	return nc_canary_open(&launch->canary, launch->claim, reterr);
 }
 
 static int prove_listeners(struct nc_launch *launch, struct nc_error *reterr)
@@ -40,14 +40,14 @@ static int phase_outside(struct nc_launch *launch, struct nc_error *reterr)
 /* In the workload's network namespace: the probe inherits it. */
 static int probe(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
+	const struct nc_order order = nc_canary_order(&launch->canary);
 	enum nc_reason expected = launch->images[0].mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_HOST_FLOOR;
-	int32_t results[NC_CANARY_ATTEMPTS];
+	struct nc_report report;
 	struct nc_counters before, after;
-	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &before, reterr) ?: nc_launch_probe(launch, &order, results, reterr) ?:
+	int r = nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &before, reterr) ?: nc_launch_probe(launch, &order, &report, reterr) ?:
 		nc_claim_counters(launch->claim, NC_AUTHORITY_WORKLOAD, &after, reterr);
 
-	return r < 0 ? r : nc_canary_judge(&launch->canary, results, expected, false, &before, &after, reterr);
+	return r < 0 ? r : nc_canary_judge(&launch->canary, &report, expected, false, &before, &after, reterr);
 }
 
 static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
@@ -57,7 +57,7 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, launch->canary.port_be, reterr) ?:
 	       nc_launch_in_netns(launch, probe, reterr) ?:
 	       nc_launch_in_netns(launch, prove_listeners, reterr) ?:
-	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr);
+	       (nc_canary_close(&launch->canary), nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr));
 	/* clang-format on */
 }
 

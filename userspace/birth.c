@@ -97,7 +97,7 @@ void nc_undo_birth(struct nc_launch *launch)
 
 static int open_listeners(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_canary_open(&launch->canary, reterr);
+	return nc_canary_open(&launch->canary, launch->claim, reterr);
 }
 
 static int prove_listeners(struct nc_launch *launch, struct nc_error *reterr)
@@ -164,7 +164,7 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 /* The child's attempts, with the counters before and after. */
 static int try_child(struct nc_launch *launch, enum nc_reason expected, struct nc_error *reterr)
 {
-	const struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = launch->canary.port_be, .attempts = launch->canary.attempts};
+	const struct nc_order order = nc_canary_order(&launch->canary);
 	struct nc_counters before, after;
 	struct nc_report report;
 	bool end;
@@ -179,7 +179,7 @@ static int try_child(struct nc_launch *launch, enum nc_reason expected, struct n
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPROTO, "the child reported something else");
 	r = nc_claim_counters(launch->claim, launch->authority, &after, reterr);
-	return r < 0 ? r : nc_canary_judge(&launch->canary, report.results, expected, true, &before, &after, reterr);
+	return r < 0 ? r : nc_canary_judge(&launch->canary, &report, expected, true, &before, &after, reterr);
 }
 
 struct members {
@@ -236,6 +236,7 @@ int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr)
 	return end ? explain_death(launch, reterr) : find_command(launch, reterr);
 }
 
+/* The listeners have done their part: nobody finds them there for as long as the instance lives. */
 int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 {
 	enum nc_reason expected = launch->images[0].mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_HOST_FLOOR;
@@ -244,7 +245,7 @@ int nc_phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_launch_in_netns(launch, open_listeners, reterr) ?:
 	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, launch->canary.port_be, reterr) ?:
 	       nc_launch_canary(launch, expected, reterr) ?:
-	       nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr) ?:
+	       (nc_canary_close(&launch->canary), nc_claim_canary(launch->claim, NC_AUTHORITY_WORKLOAD, 0, reterr)) ?:
 	       join_limits(launch, reterr);
 	/* clang-format on */
 }

@@ -9,12 +9,18 @@
  *      seccomp or by somebody else's program would raise none)
  *   2. the listeners saw nothing
  *   3. the same listeners do see what the supervisor then sends them from outside the cordon, so that they would have seen the child's too
+ *
+ * Others may live in that network namespace and try whatever begins to listen there. The kernel keeps every instance away from the listeners (they carry a mark
+ * from before they are bound), and what others send is told from what is ours: a datagram by the canary's own random bytes, a connection by the port that it
+ * comes from. What is not ours is taken away and proves nothing.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include "canary.h"
 #include "cleanup.h"
@@ -22,6 +28,10 @@
 #include "mutants.h"
 
 #define PORT_TRIES 32
+#define BACKLOG 8
+#define DRAIN_MAX 1024 /* more than a listener's queue holds: what was there when the look began has been seen */
+#define PROVE_MS 1000
+#define LOOK_MS 100 /* then it is sent again: a full queue of other people's may have lost it */
 
 /* One row is one attempt, one listener and one proof. */
 static const struct {
@@ -53,9 +63,17 @@ static socklen_t loopback(int family, uint16_t port_be, struct sockaddr_storage 
 	return sizeof(*v6);
 }
 
-/* Makes attempt i to `port_be`: connect for TCP, an unconnected datagram for UDP, so that all four address hooks are asked. 0 when it got through: the
- * caller then closes *ret_fd, and not before a listener has had its connection, which a busy host completes in its own time. */
-static int attempt(int i, uint16_t port_be, int *ret_fd)
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in6 address = {0};
+	socklen_t length = sizeof(address);
+
+	return getsockname(fd, (struct sockaddr *)&address, &length) < 0 ? 0 : address.sin6_port; /* the port is at the same place in both families */
+}
+
+/* Makes attempt i: connect for TCP, an unconnected datagram for UDP, so that all four address hooks are asked. 0 when it got through: the caller then closes
+ * *ret_fd, and not before a listener has had its connection, which a busy host completes in its own time. *ret_port_be: where it came from, 0: nowhere yet. */
+static int attempt(int i, uint16_t port_be, const uint8_t nonce[NC_CANARY_NONCE], uint16_t *ret_port_be, int *ret_fd)
 {
 	NC_CLOSE int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage to;
@@ -66,26 +84,28 @@ static int attempt(int i, uint16_t port_be, int *ret_fd)
 		return -errno;
 	if (attempts[i].type == SOCK_STREAM)
 		r = connect(fd, (struct sockaddr *)&to, length) < 0 && errno != EINPROGRESS ? -errno : 0;
-	else if (sendto(fd, "canary", 6, 0, (struct sockaddr *)&to, length) < 0)
+	else if (sendto(fd, nonce, NC_CANARY_NONCE, 0, (struct sockaddr *)&to, length) < 0)
 		r = -errno;
+	*ret_port_be = port_of(fd);
 	if (r == 0)
 		*ret_fd = NC_TAKE_FD(fd);
 	return r;
 }
 
-void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS])
+void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], uint16_t ports_be[NC_CANARY_ATTEMPTS])
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
 		NC_CLOSE int fd = -1;
 
-		results[i] = order->attempts & (1u << i) ? attempt(i, order->port_be, &fd) : 1;
+		results[i] = order->attempts & (1u << i) ? attempt(i, order->port_be, order->nonce, &ports_be[i], &fd) : 1;
 	}
 }
 
 /* ---- the supervisor's side ------------------------------------------------------------------------------------------------------------------- */
 
-static int listen_on(int i, uint16_t port_be)
+static int listen_on(struct nc_claim *claim, int i, uint16_t port_be)
 {
+	struct nc_error error = {0};
 	int fd = socket(attempts[i].family, attempts[i].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage at;
 	socklen_t length = loopback(attempts[i].family, port_be, &at);
@@ -93,21 +113,14 @@ static int listen_on(int i, uint16_t port_be)
 
 	if (fd < 0)
 		return -errno;
-	if ((attempts[i].family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
-	    bind(fd, (struct sockaddr *)&at, length) < 0 || (attempts[i].type == SOCK_STREAM && listen(fd, 8) < 0)) {
+	status = nc_claim_mark_canary(claim, fd, &error);
+	if (status == 0 && ((attempts[i].family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
+			    bind(fd, (struct sockaddr *)&at, length) < 0 || (attempts[i].type == SOCK_STREAM && listen(fd, BACKLOG) < 0)))
 		status = -errno;
-		close(fd);
-		return status;
-	}
-	return fd;
-}
-
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_in6 address = {0};
-	socklen_t length = sizeof(address);
-
-	return getsockname(fd, (struct sockaddr *)&address, &length) < 0 ? 0 : address.sin6_port; /* the port is at the same place in both families */
+	if (status == 0)
+		return fd;
+	close(fd);
+	return status;
 }
 
 /* A family that this network namespace does not have cannot be reached in it either. */
@@ -116,10 +129,10 @@ static bool family_absent(int status)
 	return status == -EAFNOSUPPORT || status == -EADDRNOTAVAIL;
 }
 
-static int open_all(struct nc_canary *canary)
+static int open_all(struct nc_canary *canary, struct nc_claim *claim)
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
-		int fd = listen_on(i, canary->port_be);
+		int fd = listen_on(claim, i, canary->port_be);
 
 		if (fd < 0 && attempts[i].family == AF_INET6 && family_absent(fd))
 			continue;
@@ -133,15 +146,19 @@ static int open_all(struct nc_canary *canary)
 	return 0;
 }
 
-int nc_canary_open(struct nc_canary *ret_canary, struct nc_error *reterr)
+int nc_canary_open(struct nc_canary *ret_canary, struct nc_claim *claim, struct nc_error *reterr)
 {
+	uint8_t nonce[sizeof(ret_canary->nonce)];
 	int r = 0;
 
+	if (getrandom(nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "get random bytes for the canary");
 	/* The first listener takes any free port; whether the other three are free there is luck, and luck is tried again. */
 	for (int tries = 0; tries < PORT_TRIES; tries++) {
 		struct nc_canary canary = NC_CANARY_NONE;
 
-		r = open_all(&canary);
+		memcpy(canary.nonce, nonce, sizeof(nonce));
+		r = open_all(&canary, claim);
 		if (r == 0) {
 			*ret_canary = canary;
 			return 0;
@@ -154,6 +171,14 @@ int nc_canary_open(struct nc_canary *ret_canary, struct nc_error *reterr)
 	return nc_error_hint(reterr, "bring up its loopback device: ip link set lo up");
 }
 
+struct nc_order nc_canary_order(const struct nc_canary *canary)
+{
+	struct nc_order order = {.kind = NC_ORDER_CANARY, .port_be = canary->port_be, .attempts = canary->attempts};
+
+	memcpy(order.nonce, canary->nonce[0], NC_CANARY_NONCE);
+	return order;
+}
+
 void nc_canary_close(struct nc_canary *canary)
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
@@ -163,33 +188,49 @@ void nc_canary_close(struct nc_canary *canary)
 	}
 }
 
-/* Takes what is waiting at listener i: 1 for something, 0 for nothing. */
-static int heard(const struct nc_canary *canary, int i)
+/* One datagram: 1 ours, 0 somebody else's, -1 there is none. */
+static int take_datagram(int listener, const uint8_t nonce[NC_CANARY_NONCE])
 {
-	char byte;
-	int fd;
+	uint8_t bytes[NC_CANARY_NONCE];
+	ssize_t got = recv(listener, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
 
-	if (attempts[i].type == SOCK_DGRAM)
-		return recv(canary->listeners[i], &byte, 1, MSG_DONTWAIT) >= 0;
-	fd = accept4(canary->listeners[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	close(fd);
-	return 1;
+	return got < 0 ? -1 : got == NC_CANARY_NONCE && !memcmp(bytes, nonce, NC_CANARY_NONCE);
 }
 
-static int judge_attempt(const struct nc_canary *canary, int i, int result, struct nc_error *reterr)
+/* One connection, likewise. A client that never had a port has none here. */
+static int take_connection(int listener, uint16_t port_be)
+{
+	struct sockaddr_in6 peer = {0};
+	socklen_t length = sizeof(peer);
+	NC_CLOSE int fd = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) /* one that was taken back while it waited is nobody's */
+		return errno == ECONNABORTED ? 0 : -1;
+	return port_be && peer.sin6_port == port_be; /* the port is at the same place in both families */
+}
+
+/* Takes what is waiting at listener i: is there something of ours, with this nonce or from this port? */
+static bool heard(const struct nc_canary *canary, int i, const uint8_t nonce[NC_CANARY_NONCE], uint16_t port_be)
+{
+	int ours = 0;
+
+	for (int taken = 0; ours == 0 && taken < DRAIN_MAX; taken++)
+		ours = attempts[i].type == SOCK_DGRAM ? take_datagram(canary->listeners[i], nonce) : take_connection(canary->listeners[i], port_be);
+	return ours > 0;
+}
+
+static int judge_attempt(const struct nc_canary *canary, int i, int result, uint16_t port_be, struct nc_error *reterr)
 {
 	if (result == 0)
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%s: the child's attempt was not refused", attempts[i].name);
 	if (result != -EPERM)
 		return nc_error_sys(reterr, NC_E_CANARY_FAILED, result, "%s: the child's attempt failed for another reason", attempts[i].name);
-	if (heard(canary, i))
+	if (heard(canary, i, canary->nonce[0], port_be))
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPERM, "%s: the listener saw the child's attempt", attempts[i].name);
 	return 0;
 }
 
-int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CANARY_ATTEMPTS], enum nc_reason expected, bool exactly,
+int nc_canary_judge(const struct nc_canary *canary, const struct nc_report *report, enum nc_reason expected, bool exactly,
 		    const struct nc_counters *before, const struct nc_counters *after, struct nc_error *reterr)
 {
 	uint64_t made = 0;
@@ -197,7 +238,7 @@ int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CAN
 	if (NC_MUTANT_OFF("canary"))
 		return 0;
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
-		int r = canary->attempts & (1u << i) ? judge_attempt(canary, i, results[i], reterr) : 0;
+		int r = canary->attempts & (1u << i) ? judge_attempt(canary, i, report->results[i], report->ports_be[i], reterr) : 0;
 
 		if (r < 0)
 			return r;
@@ -214,19 +255,41 @@ int nc_canary_judge(const struct nc_canary *canary, const int32_t results[NC_CAN
 	return 0;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+/* One knock at listener i. 1: heard; 0: not yet, so it is to be tried again. */
+static int knock(const struct nc_canary *canary, int i)
+{
+	struct pollfd poll_in = {.fd = canary->listeners[i], .events = POLLIN};
+	int64_t until = now_ms() + LOOK_MS, left;
+	NC_CLOSE int fd = -1;
+	uint16_t port_be = 0;
+	int r = attempt(i, canary->port_be, canary->nonce[1], &port_be, &fd);
+
+	if (r < 0)
+		return r;
+	while ((left = until - now_ms()) > 0)
+		if (poll(&poll_in, 1, (int)left) == 1 && heard(canary, i, canary->nonce[1], port_be))
+			return 1;
+	return 0;
+}
+
 int nc_canary_prove(const struct nc_canary *canary, struct nc_error *reterr)
 {
 	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++) {
-		struct pollfd poll_in = {.fd = canary->listeners[i], .events = POLLIN};
-		NC_CLOSE int fd = -1;
-		int r;
+		int r = canary->attempts & (1u << i) ? 0 : 1;
 
-		if (!(canary->attempts & (1u << i)))
-			continue;
-		r = attempt(i, canary->port_be, &fd);
+		for (int64_t until = now_ms() + PROVE_MS; r == 0 && now_ms() < until;)
+			r = knock(canary, i);
 		if (r < 0)
 			return nc_error_sys(reterr, NC_E_CANARY_FAILED, r, "%s: the supervisor cannot reach its own listener", attempts[i].name);
-		if (poll(&poll_in, 1, 1000) != 1 || !heard(canary, i))
+		if (r == 0)
 			return nc_error_set(reterr, NC_E_CANARY_FAILED, -ETIMEDOUT, "%s: the listener does not see what reaches it",
 					    attempts[i].name);
 	}

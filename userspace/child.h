@@ -86,12 +86,14 @@ int nc_child_pack(struct nc_child_plan *plan, struct nc_child_parcel *ret_parcel
 void nc_child_unpack(struct nc_child_parcel *parcel); /* the plan's pointers are gone with it */
 
 #define NC_CANARY_ATTEMPTS 4 /* TCP and UDP over IPv4, then over IPv6 */
+#define NC_CANARY_NONCE 16   /* bytes */
 
 struct nc_order {
 	uint32_t kind; /* NC_ORDER_* */
 	uint16_t port_be;
 	uint8_t attempts; /* bit i: make canary attempt i */
 	uint8_t reserved;
+	uint8_t nonce[NC_CANARY_NONCE]; /* what a datagram of the canary says */
 };
 enum { NC_ORDER_CANARY = 1, NC_ORDER_GO };
 
@@ -106,7 +108,8 @@ enum nc_report_kind {
 struct nc_report {
 	uint32_t kind;
 	int32_t status;
-	int32_t results[NC_CANARY_ATTEMPTS]; /* 0: it got through; negative errno; 1: not made */
+	int32_t results[NC_CANARY_ATTEMPTS];   /* 0: it got through; negative errno; 1: not made */
+	uint16_t ports_be[NC_CANARY_ATTEMPTS]; /* the attempt's own; 0: it came to none */
 	char step[100];
 };
 
@@ -137,8 +140,8 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan);
 void nc_command_forget(void); /* in init: wipes what the command read into memory that was init's too */
 /* Writes FAILED to `fd` and exits. */
 _Noreturn void nc_child_fail(int fd, const char *step, int status);
-/* The canary's four connections, in the child. results[i] as in struct nc_report. */
-void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS]);
+/* The canary's four connections, in the child. results[i] and ports_be[i] as in struct nc_report. */
+void nc_canary_attempt(const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], uint16_t ports_be[NC_CANARY_ATTEMPTS]);
 
 /*
  * Gives up everything for good, in this order: bounding set, securebits (locked), groups, gid, uid, capability sets, no_new_privs, an empty session keyring,

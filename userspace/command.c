@@ -219,7 +219,7 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 	must(chdir(plan->cwd), "working folder");
 
 	receive(&order, NC_ORDER_CANARY);
-	nc_canary_attempt(&order, report.results);
+	nc_canary_attempt(&order, report.results, report.ports_be);
 	tell(&report);
 
 	receive(&order, NC_ORDER_GO);

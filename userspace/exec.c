@@ -273,7 +273,7 @@ static void undo_process(struct nc_launch *launch)
 
 static int open_listeners(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_canary_open(&launch->canary, reterr);
+	return nc_canary_open(&launch->canary, launch->claim, reterr);
 }
 
 static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
@@ -285,7 +285,8 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 	if (image->flags & NC_SLOT_LOOPBACK_OPEN)
 		return nc_launch_silent_canary(launch, reterr);
 	return nc_launch_in_netns(launch, open_listeners, reterr)
-		       ?: nc_launch_canary(launch, image->mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_ADDRESS_NOT_PUBLIC, reterr);
+		       ?: nc_launch_canary(launch, image->mode == NC_MODE_NONE ? NC_REASON_MODE_NONE : NC_REASON_ADDRESS_NOT_PUBLIC, reterr)
+		       ?: (nc_canary_close(&launch->canary), 0);
 }
 
 static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)

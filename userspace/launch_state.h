@@ -204,7 +204,7 @@ int nc_left_error(const struct nc_launch *launch, struct nc_error *reterr);
  * that only its namespaces say something. *ret_row: what was found; the caller owns it */
 int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr);
 /* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
-int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
+int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, struct nc_report *ret_report, struct nc_error *reterr);
 /* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */
 int nc_status_sealed(struct nc_launch *launch, struct nc_error *reterr);
 int nc_status_started(struct nc_launch *launch, struct nc_error *reterr);

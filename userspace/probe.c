@@ -26,7 +26,7 @@ static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int re
 
 	if (r < 0)
 		nc_child_fail(report_fd, step, r);
-	nc_canary_attempt(order, report.results);
+	nc_canary_attempt(order, report.results, report.ports_be);
 	_exit(write(report_fd, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 121);
 }
 
@@ -102,7 +102,7 @@ static int run(struct nc_launch *launch, const struct nc_order *order,
 	return r;
 }
 
-int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr)
+int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, struct nc_report *ret_report, struct nc_error *reterr)
 {
 	struct nc_report report;
 	size_t got = 0;
@@ -118,7 +118,6 @@ int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int3
 	}
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_child_error(&report, reterr);
-	for (int i = 0; i < NC_CANARY_ATTEMPTS; i++)
-		results[i] = report.results[i];
+	*ret_report = report;
 	return 0;
 }

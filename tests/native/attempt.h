@@ -108,6 +108,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("vxlan", vxlan, 3, "DEVICE ADDR4 PORT", "a tunnel of one's own to ADDR4, and a frame into it")                                             \
 	X("tun", tun, 0, "", "open /dev/net/tun and make a device")                                                                                  \
 	X("family", family, 3, "FAMILY TYPE PROTOCOL", "socket() alone, by numbers")                                                                 \
+	X("other-numbers", other_numbers, 0, "", "socket(AF_UNIX) by the number that it has in the x32 architecture")                                \
 	X("families", families, -1, "FAMILY/TYPE/PROTOCOL...", "socket() alone, of each: all are refused with EAFNOSUPPORT")                         \
 	X("iouring-connect", iouring_connect, 3, "inline|async|sqpoll ADDR PORT", "TCP connect through a ring")                                      \
 	X("iouring-send", iouring_send, 3, "inline|async|sqpoll ADDR PORT", "UDP sendmsg through a ring")                                            \

@@ -56,3 +56,11 @@ unheard() {
 	try in_wl "$tools/filtered" "$tools/attempt" pair 0x100000001
 	through
 }
+
+@test "another architecture's numbers, of which the filter does not speak, end the process" {
+	try attempt other-numbers
+	through
+	run in_wl "$tools/filtered" "$tools/attempt" other-numbers
+	[ "$status" -eq 159 ] # SIGSYS
+	[[ $output != *verb* ]]
+}
