@@ -153,7 +153,7 @@ static int floor_put(int map_fd, const union nc_address *address, uint32_t kind,
 	uint32_t found;
 	int r;
 
-	if (kind == NC_FLOOR_HOST && !bpf_map_lookup_elem(map_fd, address, &found) && found != NC_FLOOR_HOST)
+	if (kind != NC_FLOOR_OPERATOR && !bpf_map_lookup_elem(map_fd, address, &found) && found != NC_FLOOR_HOST)
 		return 0; /* a metadata or operator's address stays one: a plane literal may name a host address, not those */
 	r = bpf_map_update_elem(map_fd, address, &kind, BPF_ANY);
 	if (r == -E2BIG)
@@ -201,11 +201,72 @@ static int reconcile(int map_fd, struct nc_error *reterr)
 	return r;
 }
 
+/* ---- the operator's rows: a launch adds to them, and only who configures the host takes away ------------------------------------------------------ */
+
+struct operators {
+	const struct nc_host_options *options;
+	struct addresses *gone;
+};
+
+static int operators_collect(void *context, const void *key, const void *value)
+{
+	struct operators *operators = context;
+	union nc_address address;
+	uint32_t kind;
+
+	memcpy(&kind, value, sizeof(kind));
+	memcpy(&address, key, sizeof(address));
+	if (kind != NC_FLOOR_OPERATOR)
+		return 0;
+	for (size_t i = 0; i < operators->options->floor_count; i++) {
+		if (!memcmp(&operators->options->floor[i], &address, sizeof(address)))
+			return 0;
+	}
+	return addresses_add(operators->gone, &address);
+}
+
+static int operators_remove(struct nc_host *host, int map_fd, const struct nc_host_options *options, struct nc_error *reterr)
+{
+	ADDRESSES gone = {0};
+	struct operators operators = {.options = options, .gone = &gone};
+	int r = nc_map_walk(map_fd, sizeof(union nc_address), sizeof(uint32_t), operators_collect, &operators, reterr);
+
+	if (r < 0 || !gone.count)
+		return r;
+	r = nc_host_idle(host, "an address on the floor that the configuration does not list", reterr);
+	for (size_t i = 0; i < gone.count && r >= 0; i++) {
+		r = bpf_map_delete_elem(map_fd, &gone.rows[i]);
+		r = r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "take an address off the floor") : 0;
+	}
+	return r;
+}
+
+bool nc_floor_differs(struct nc_host *host, const struct nc_host_options *options)
+{
+	ADDRESSES gone = {0};
+	struct operators operators = {.options = options, .gone = &gone};
+	struct nc_error ignored;
+	uint32_t kind;
+	int map_fd;
+
+	if (nc_host_map(host, NC_MAP_HOST_FLOOR, &map_fd, &ignored) < 0)
+		return true;
+	for (size_t i = 0; i < options->floor_count; i++) {
+		if (bpf_map_lookup_elem(map_fd, &options->floor[i], &kind) || kind != NC_FLOOR_OPERATOR)
+			return true;
+	}
+	if (!options->configure)
+		return false;
+	return nc_map_walk(map_fd, sizeof(union nc_address), sizeof(uint32_t), operators_collect, &operators, &ignored) < 0 || gone.count;
+}
+
 int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr)
 {
 	int map_fd;
 	int r = nc_host_map(host, NC_MAP_HOST_FLOOR, &map_fd, reterr);
 
+	if (r >= 0 && options->configure)
+		r = operators_remove(host, map_fd, options, reterr);
 	for (size_t i = 0; i < sizeof(metadata) / sizeof(metadata[0]) && r >= 0; i++)
 		r = floor_put(map_fd, &metadata[i], NC_FLOOR_METADATA, reterr);
 	for (size_t i = 0; i < options->floor_count && r >= 0; i++)

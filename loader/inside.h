@@ -220,6 +220,9 @@ void nc_grant_book_free(struct nc_grant_book *book);
 /* settings.c */
 int nc_settings_write(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
 bool nc_settings_differ(struct nc_host *host, const struct nc_host_options *options);
+/* HOST_BUSY, about `what` that was to be taken away, while an instance lives; orphans are ended first. The caller holds the host's lock: nothing is claimed
+ * meanwhile. */
+int nc_host_idle(struct nc_host *host, const char *what, struct nc_error *reterr);
 int nc_settings_add_depth(struct nc_host *host, uint32_t depth, struct nc_error *reterr);
 
 /* instances.c */
@@ -227,6 +230,7 @@ int nc_host_end_all(struct nc_host *host, struct nc_error *reterr);
 
 /* floor.c */
 int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
+bool nc_floor_differs(struct nc_host *host, const struct nc_host_options *options); /* of the operator's rows; in doubt they do */
 
 /* netns.c */
 /* A network namespace with one orphaned TCP socket in it that cannot get rid of its data; it ends with the namespace, when both are closed. */

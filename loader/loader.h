@@ -45,6 +45,9 @@ struct nc_host_options {
 	size_t floor_count;
 	const struct nc_nat64_prefix *nat64;
 	size_t nat64_count;
+	/* `floor` and `nat64` are what is to hold for the whole host: what else is in force of either goes. Without it they are only added, since other
+	 * instances rely on what is there. */
+	bool configure;
 	const void
 		*object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
 	size_t object_size;
@@ -52,11 +55,15 @@ struct nc_host_options {
 };
 
 /* Loads, pins and attaches what is missing, then verifies as nc_host_verify does. Safe to call from many processes at once (a lock), a no-op
- * when everything is in place. A half-finished earlier attempt is completed or replaced. */
+ * when everything is in place. A half-finished earlier attempt is completed or replaced. POLICY_FULL when no further NAT64 prefix has room; with
+ * `configure` HOST_BUSY when something would be taken away while an instance lives. */
 int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* What holds for the whole host, as the kernel has it now. With `options`, what they list is added again first where somebody's `configure` took it away
+ * since `up`: asked while a claim is held, the answer stands for as long as that. NULL: only tells. */
+int nc_host_settings(struct nc_host *host, const struct nc_host_options *options, struct nc_settings *ret_settings, struct nc_error *reterr);
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
