@@ -121,7 +121,7 @@ $B/netcordon.pc: userspace/netcordon.pc.in FORCE
 	$(Q)mkdir -p $(@D)
 	$(Q)version=$$(sed -n 's/^#define NC_VERSION "\(.*\)"/\1/p' userspace/revision.h); \
 		sed "s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$$version|" $< >$@
-FORCE:
+.PHONY: FORCE
 
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
 DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
@@ -219,18 +219,25 @@ $B/tests/packet/%: $B/tests/packet/%.o $B/parts.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-# A program of a packet test's own, loaded from beside it.
-$B/tests/packet/reads_name.bpf.o: tests/packet/reads_name.bpf.c $(BPF_DEPS)
+# Programs of packet tests' own, loaded from beside them.
+$B/tests/packet/%.bpf.o: tests/packet/%.bpf.c $(BPF_DEPS)
 	$(say) BPF $@
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 $B/tests/packet/test_server_name_run: | $B/tests/packet/reads_name.bpf.o
+$B/tests/packet/test_pages_run: | $B/tests/packet/sees_pages.bpf.o
 
 # The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files.
 $B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) $(ATTEMPT) -o $@ -lutil
+
+# One that puts on the filter which is shipped, and nothing else of the product.
+$B/tests/native/filtered: tests/native/filtered.c $B/parts.a
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $B/parts.a $(LDFLAGS) $(LIBS) -o $@
 
 $B/tests/native/%: tests/native/%.c
 	$(say) CC $@
@@ -251,9 +258,8 @@ check-unit check-packet check-native: check-%:
 	$(Q)tests/check $*
 
 # The same tests on every kernel that netcordon claims, in virtual machines (tests/vm/kernels.list, tests/vm/runs.list).
-check-vm: deps ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_TESTS=PATTERN select
-	$(Q)tests/vm/deps dpkg-dev debhelper lintian
-	$(Q)$(MAKE) --no-print-directory tests-built deb-both
+check-vm: deps ## the native ring on stock kernels in virtual machines: KERNELS="6.1" VM_RUNS=LINE VM_TESTS=PATTERN select
+	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/vm/run
 
 KERNEL ?= 6.1
@@ -339,7 +345,13 @@ $B/netcordon.bash: $B/netcordon
 $B/capability-%.json: $B/netcordon
 	$(Q)$B/netcordon admit --capability $* --print >$@
 
-$B/netcordon-host.service: system/netcordon-host.service
+# Made anew each time, as netcordon.pc is.
+$B/netcordon-host.service: system/netcordon-host.service FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
+$B/hooks.d.json: examples/hooks.d.json FORCE
+	$(Q)mkdir -p $(@D)
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
 # source:installed:mode
@@ -360,11 +372,15 @@ INSTALLED = \
 	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
 	docs/runner.md:$(DOCDIR)/runner.md:644 \
+	docs/profile.md:$(DOCDIR)/profile.md:644 \
+	docs/performance.md:$(DOCDIR)/performance.md:644 \
+	$(foreach f,$(notdir $(wildcard docs/performance/*.svg)),docs/performance/$f:$(DOCDIR)/performance/$f:644) \
+	$(foreach f,$(notdir $(wildcard docs/examples/*)),docs/examples/$f:$(EXAMPLEDIR)/$f:644) \
 	docs/formats.md:$(DOCDIR)/formats.md:644 \
 	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
 	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
 	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
-	examples/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
+	$B/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
 	docs/oci.md:$(DOCDIR)/oci.md:644 \
@@ -381,7 +397,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR)/performance $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

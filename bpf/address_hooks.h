@@ -68,7 +68,7 @@ static __always_inline int nc_resolver_lives(struct bpf_sock_addr *ctx, const st
 static __always_inline void nc_label_admit(struct nc_label *label, const struct nc_slot *slot, const struct nc_flow *flow,
 					   const struct nc_verdict *verdict, __u8 flag)
 {
-	label->flags &= NC_LABEL_HOME_NETNS;
+	label->flags &= NC_LABEL_HOME_NETNS | NC_LABEL_WATCHED;
 	barrier();
 	label->admitted = flow->destination;
 	label->admitted_port_be = flow->port_be;

@@ -41,6 +41,9 @@ static __always_inline void nc_count(__u32 slot_index, __u8 reason)
  */
 const volatile unsigned char nc_reads_kernel = 1;
 
+/* May a device program ask for the current task (6.1)? The loader tries. */
+const volatile unsigned char nc_device_sees_task = 0;
+
 /* The thread group's number in its own pid namespace; 0 where the kernel does not let a program read it. */
 static __always_inline __u32 nc_current_pid_in_namespace(void)
 {

@@ -88,6 +88,15 @@ struct {
 	__type(value, __u32);
 } host_floor SEC(".maps");
 
+/* Written by the loader, as modules come and go. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
+	__type(key, struct nc_device_key);
+	__type(value, __u32);
+} devices SEC(".maps");
+
 /* Marks on the resolver's own sockets, set from user space by descriptor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

@@ -9,6 +9,8 @@
  *                      recvmsg4/6, getpeername4/6                 nothing: hides the redirect to the resolver            address_hooks.h
  *                      egress, ingress                            each packet                                            packet_hooks.h
  *                      connect_unix, sendmsg_unix                 named unix sockets (6.7+)                              unix_hooks.h
+ *                      sock_ops                                   nothing: lets TCP end what was refused                 end_hooks.h
+ *                      device                                     device nodes that lead past all of this                device_hook.h
  *   host               lsm_*                                      what only a security hook sees, where it acts           lsm.h
  *   root               guard_sock_create, _connect4/6, _sendmsg4/6 sockets that were made elsewhere                      guard.h
  *
@@ -56,6 +58,8 @@ static __always_inline __u64 nc_boot_ns(void)
 #include "socket_hooks.h"
 #include "packet_hooks.h"
 #include "unix_hooks.h"
+#include "end_hooks.h"
+#include "device_hook.h"
 #include "guard.h"
 #include "lsm.h"
 

@@ -15,10 +15,10 @@
 #define NC_BPF_PACKET_HOOKS_H
 
 #include "backstop.h"
+#include "pages.h"
 #include "socket_hooks.h"
 
 static __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length);
-static int nc_pages_foreign(struct __sk_buff *skb);
 static __u32 nc_acknowledged(struct bpf_sock *socket);
 
 #include "wire.h"
@@ -40,30 +40,6 @@ NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __
 static __always_inline __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length)
 {
 	return nc_name_look(skb, slot->generation, slot->authority, at, length);
-}
-
-/* A packet program is given the kernel's own sk_buff under another name; what it may not read there it may ask for. */
-static __always_inline int nc_pages_foreign(struct __sk_buff *skb)
-{
-	const struct sk_buff *real = (const void *)skb;
-	const struct skb_shared_info *shared;
-	unsigned char *head = 0;
-	unsigned int end = 0;
-	__u8 flags = 0;
-
-	if (!nc_reads_kernel)
-		return -1;
-	if (bpf_core_read(&head, sizeof(head), &real->head) || bpf_core_read(&end, sizeof(end), &real->end) || !head)
-		return -1;
-	shared = (const void *)(head + end);
-	if (bpf_core_field_exists(shared->flags)) {
-		if (bpf_core_read(&flags, sizeof(flags), &shared->flags))
-			return -1;
-		return !!(flags & 0x02); /* SKBFL_SHARED_FRAG */
-	}
-	if (bpf_core_read(&flags, sizeof(flags), &shared->tx_flags))
-		return -1;
-	return !!(flags & 0x20); /* SKBTX_SHARED_FRAG */
 }
 
 static __always_inline __u32 nc_acknowledged(struct bpf_sock *socket)

@@ -22,7 +22,7 @@ static __always_inline int nc_protocol_known(__u32 type, __u32 protocol)
 	return (type == NC_SOCK_STREAM && protocol == NC_PROTO_TCP) || (type == NC_SOCK_DGRAM && protocol == NC_PROTO_UDP);
 }
 
-/* What sock_create, bind and setsockopt refuse has no destination; the event says what it was in `detail`. */
+/* What sock_create, bind, setsockopt and the device program refuse has no destination; the event says what it was in `detail`. */
 static __always_inline int nc_refuse_socket(const struct nc_slot *slot, __u32 slot_index, __u8 reason, int hook, __u8 protocol, __u32 detail)
 {
 	struct nc_flow flow = {};
@@ -38,7 +38,7 @@ static __always_inline int nc_refuse_socket(const struct nc_slot *slot, __u32 sl
 	sighting.slot_index = slot_index;
 	sighting.hook = hook;
 	sighting.detail = detail;
-	if (hook == NC_HOOK_SETSOCKOPT)
+	if (hook == NC_HOOK_SETSOCKOPT || (hook == NC_HOOK_DEVICE && !nc_device_sees_task))
 		nc_note_plain(slot, &flow, &verdict, &sighting);
 	else
 		nc_note_task(slot, &flow, &verdict, &sighting);

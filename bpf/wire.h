@@ -10,15 +10,16 @@
  *                 in pages that nobody else can write to, and have no urgent byte, which a server would take out of the text         -> WIRE_OPEN
  *   WIRE_OPEN     what overlaps the bytes that were read is judged again, until the peer has acknowledged them                       -> WIRE_DONE
  *   WIRE_DONE     nothing is looked at any more
+ *   WIRE_REFUSED  of a first payload that was not accepted: no payload leaves any more, whatever the queue becomes when more is written into it
  *
  * Pages: a payload that was handed over by reference (sendfile, splice) can be changed by its owner after this look, before a retransmission or even before
- * the device reads it. The kernel marks such packets. A retransmission that holds a part of those bytes only cannot be compared: it passes when the mark
- * is readable and absent, for then nobody could have changed it.
+ * the device reads it. pages.h tells. A retransmission that holds a part of those bytes only cannot be compared: it passes when the pages are known to be
+ * the kernel's own, for then nobody could have changed it.
  *
  * The including file provides, beside what verdict.h and packet.h ask for:
  *
  *   __u32 nc_find_name_id(struct __sk_buff *skb, const struct nc_slot *slot, __u32 at, __u32 length);   the id of a name in the packet; 0: unknown
- *   int nc_pages_foreign(struct __sk_buff *skb);                                              1, 0, or -1 where the kernel does not say
+ *   int nc_pages_foreign(struct __sk_buff *skb);                                              1, 0, or -1 where it cannot be known
  *   __u32 nc_acknowledged(struct bpf_sock *socket);                                           the first sequence number that the peer lacks (snd_una)
  */
 #ifndef NC_BPF_WIRE_H
@@ -135,6 +136,10 @@ static __always_inline int nc_wire_judge(struct __sk_buff *skb, const struct nc_
 	flags = name_id ? nc_wire_listed(slot, label, far, name_id, rule) : 0;
 	if (!flags)
 		return 0;
+	if (label->flags & NC_LABEL_WIRE_REFUSED) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+		return 0;
+	}
 	label->name_id = name_id;
 	label->policy_flags = flags;
 	label->first_length = NC_FOUND_HEAD(found);
@@ -149,6 +154,10 @@ static __always_inline int nc_wire_again(struct __sk_buff *skb, struct bpf_sock 
 	__u32 end = label->first_seq + label->first_length;
 	int foreign;
 
+	if (label->flags & NC_LABEL_WIRE_REFUSED) {
+		nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+		return !segment->length;
+	}
 	if ((__s32)(nc_acknowledged(socket) - end) >= 0) {
 		label->flags |= NC_LABEL_WIRE_DONE;
 		return 1;

@@ -77,6 +77,7 @@ union nc_address {
 	X(UNIX_PEER, 34, "unix_peer", DENY, "the unix socket's peer cannot be shown to be of the same authority")                                    \
 	X(FAMILY_REFUSED, 35, "family_refused", DENY, "the address family is past what the cordon can see")                                          \
 	X(PASSED_SOCKET, 36, "passed_socket", DENY, "the socket was handed in from outside")                                                         \
+	X(DEVICE_REFUSED, 37, "device_refused", DENY, "the device leads past what the cordon can see")                                               \
 	X(PACKET_MALFORMED, 48, "packet_malformed", DENY, "the packet is not plain IPv4 or IPv6 with TCP or UDP")                                    \
 	X(PACKET_UNADMITTED, 49, "packet_unadmitted", DENY, "the connection was not admitted by this policy")                                        \
 	X(PACKET_DESTINATION, 50, "packet_destination", DENY, "the packet goes elsewhere than the connection that was admitted")                     \
@@ -113,7 +114,9 @@ union nc_address {
 	X(LSM_POST_CREATE, 23, "lsm_post_create")                                                                                                    \
 	X(LSM_UNIX_STREAM, 24, "lsm_unix_stream")                                                                                                    \
 	X(LSM_UNIX_SEND, 25, "lsm_unix_send")                                                                                                        \
-	X(LSM_SENDMSG, 26, "lsm_sendmsg")
+	X(LSM_SENDMSG, 26, "lsm_sendmsg")                                                                                                            \
+	X(SOCK_OPS, 27, "sock_ops")                                                                                                                  \
+	X(DEVICE, 28, "device")
 
 #define NC_ENUM_MODE(symbol, value, ...) NC_MODE_##symbol = value,
 enum nc_mode { NC_MODES(NC_ENUM_MODE) };
@@ -187,6 +190,15 @@ struct nc_resolver_mark {
 #define NC_FLOOR_METADATA 1 /* a cloud's metadata service */
 #define NC_FLOOR_HOST 2	    /* an address of this host; a plane literal marked non-public may name it */
 #define NC_FLOOR_OPERATOR 3 /* the operator's addition */
+
+/* ---- map `devices`: hash, struct nc_device_key -> __u32 1. What the table of names of bpf/device.h has under the numbers of this boot --------------- */
+
+#define NC_DEVICE_ANY_MINOR 0xffffffffu
+
+struct nc_device_key {
+	__u32 major; /* of a character device */
+	__u32 minor; /* or NC_DEVICE_ANY_MINOR */
+};
 
 /* ---- maps `workload_policy` and `plane_policy` ------------------------------------------------------------------------------------------ */
 
@@ -272,7 +284,8 @@ struct nc_grant_value {
 #define NC_LABEL_WIRE_OPEN 0x04u    /* the name in the first bytes has been accepted */
 #define NC_LABEL_HOME_NETNS 0x08u   /* the socket was made in the network namespace that the instance was sealed in */
 #define NC_LABEL_WIRE_DONE 0x10u    /* and the peer has acknowledged those bytes: they cannot be sent again */
-#define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: user space is to end the connection */
+#define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: nothing follows them, and the connection is to be ended */
+#define NC_LABEL_WATCHED 0x40u	    /* TCP asks the program sock_ops before each segment of this socket, on our behalf */
 
 struct nc_label {
 	__u64 generation;
@@ -347,7 +360,7 @@ struct nc_event {
 	__u32 pid_ns; /* the same in the task's own pid namespace; 0: the kernel did not tell */
 	__u32 uid;
 	__u32 name_id;
-	__u32 detail;  /* setsockopt: level << 16 | option; sock_create: family << 24 | type << 16 | protocol; else 0 */
+	__u32 detail;  /* setsockopt: level << 16 | option; sock_create: family << 24 | type << 16 | protocol; device: major << 20 | minor; else 0 */
 	char comm[16]; /* the workload chooses it: text made safe before it is shown */
 };
 
@@ -366,6 +379,7 @@ _Static_assert(sizeof(struct nc_nat64_prefix) == 24, "nat64 prefix");
 _Static_assert(sizeof(struct nc_settings) == 8 + 24 * NC_NAT64_MAX, "settings");
 _Static_assert(sizeof(struct nc_slot) == 128, "a slot is two cache lines");
 _Static_assert(__builtin_offsetof(struct nc_slot, cgroup_depth) == 32, "slot");
+_Static_assert(sizeof(struct nc_device_key) == 8, "device key");
 _Static_assert(sizeof(struct nc_policy_key) == 40, "policy key");
 _Static_assert(__builtin_offsetof(struct nc_policy_key, port_be) == 32, "policy key");
 _Static_assert(sizeof(struct nc_policy_value) == 8, "policy value");

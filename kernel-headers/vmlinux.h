@@ -53,10 +53,25 @@ struct sk_buff {
 	unsigned int end;
 };
 
+/* A part of a packet's payload. Its first word is its page (bv_page, from 6.9 on netmem), whose lowest bit is set when it is memory of a device. An array of these is
+ * walked by index: 16 bytes on every kernel of 64 bits. */
+struct skb_frag {
+	unsigned long page;
+	__u32 length;
+	__u32 offset;
+};
+
 /* SKBFL_* stand in `flags` from 5.14 on, before that SKBTX_* in `tx_flags`. */
 struct skb_shared_info {
 	__u8 flags;
 	__u8 tx_flags;
+	__u8 nr_frags;
+	struct skb_frag frags[17];
+};
+
+struct page {
+	void *mapping;
+	unsigned long compound_head;
 };
 
 #pragma clang attribute pop

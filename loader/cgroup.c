@@ -58,19 +58,34 @@ char *nc_mountinfo_cgroup2(char *line)
 	return field;
 }
 
+/* Does the line show a cgroup2 from above the root that we are shown? So it does in a cgroup namespace that begins below the hierarchy's root. */
+static bool lies_above(const char *line)
+{
+	char root[8];
+
+	return strstr(line, " - cgroup2 ") && sscanf(line, "%*s %*s %*s %7s", root) == 1 && !strncmp(root, "/..", 3);
+}
+
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr)
 {
 	NC_FCLOSE FILE *file = fopen("/proc/self/mountinfo", "re");
 	NC_FREE char *line = NULL;
 	size_t capacity = 0;
+	bool above = false;
 
 	if (!file)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc/self/mountinfo");
 	while (getline(&line, &capacity, file) > 0) {
-		char *point = nc_mountinfo_cgroup2(line);
+		char *point;
 
+		above |= lies_above(line);
+		point = nc_mountinfo_cgroup2(line);
 		if (point)
 			return nc_path(ret_path, reterr, "%s", point);
+	}
+	if (above) {
+		nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -EXDEV, "this is a cgroup namespace that does not begin at the hierarchy's root");
+		return nc_error_hint(reterr, "run netcordon in the host's: nsenter --cgroup=/proc/1/ns/cgroup");
 	}
 	nc_error_set(reterr, NC_E_HOST_UNSUPPORTED, -ENOENT, "no cgroup2 hierarchy is mounted");
 	return nc_error_hint(reterr, "mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified");

@@ -225,5 +225,9 @@ int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeo
 {
 	int fd = claim->cgroup_fds[place(authority)];
 
-	return fd < 0 ? 0 : nc_cgroup_end(fd, timeout_ms, reterr);
+	int r = fd < 0 ? 0 : nc_cgroup_end(fd, timeout_ms, reterr);
+
+	if (claim->owner)
+		nc_claim_note_undead(claim, r == -ETIMEDOUT);
+	return r;
 }

@@ -10,6 +10,7 @@
 #include "inside.h"
 
 #define END_TIMEOUT_MS 5000
+#define END_AGAIN_MS 100 /* for what has outlived that once */
 
 static void first_error(int *r, struct nc_error *reterr, int status, const struct nc_error *error)
 {
@@ -128,16 +129,27 @@ static int give_back(struct nc_claim *claim, struct nc_error *reterr)
 	return r;
 }
 
+void nc_claim_note_undead(struct nc_claim *claim, bool undead)
+{
+	struct nc_error ignored;
+
+	if (claim->record.undead == undead || claim->record_fd < 0)
+		return;
+	claim->record.undead = undead;
+	nc_record_write(claim->record_fd, &claim->record, &ignored);
+}
+
 static int end_tasks(struct nc_claim *claim, struct nc_error *reterr)
 {
-	int r = 0;
+	int timeout_ms = claim->record.undead ? END_AGAIN_MS : END_TIMEOUT_MS, r = 0;
 
 	for (int i = 0; i < 2; i++) {
 		struct nc_error error;
 
 		if (claim->cgroup_fds[i] >= 0)
-			first_error(&r, reterr, nc_cgroup_end(claim->cgroup_fds[i], END_TIMEOUT_MS, &error), &error);
+			first_error(&r, reterr, nc_cgroup_end(claim->cgroup_fds[i], timeout_ms, &error), &error);
 	}
+	nc_claim_note_undead(claim, r == -ETIMEDOUT);
 	return r;
 }
 

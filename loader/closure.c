@@ -36,6 +36,7 @@
 	X(LSM_UNIX, "lsm_unix", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,                  \
 	  NC_HOOK_LSM_UNIX_SEND)                                                                                                                     \
 	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                         \
+	X(DEVICE, "device", PROGRAMS, "a cgroup program for devices", NC_HOOK_DEVICE)                                                                \
 	X(SECCOMP, "seccomp", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                           \
 	X(SECCOMP_UNIX, "seccomp_unix", PROCESS_MEASURE, "a workload started by `netcordon run` whose profile does not accept the gap", 0)           \
 	X(CAPABILITIES, "no_capabilities", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                              \
@@ -108,6 +109,11 @@ static bool tun_absent(void)
 	return access("/dev/net/tun", F_OK) != 0;
 }
 
+static bool autofs_absent(void)
+{
+	return access("/dev/autofs", F_OK) != 0;
+}
+
 #define B(symbol) (1u << MECHANISM_##symbol)
 #define EVERYWHERE (B(SOCK_CREATE) | B(CONNECT) | B(SENDMSG) | B(EGRESS))
 #define NOT_HANDED_IN (B(SECCOMP) | B(OWN_UID) | B(DESCRIPTORS))
@@ -149,8 +155,21 @@ static const struct path_row {
 	{"packet_socket", "AF_PACKET: frames past the IP layers", {B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES)}, packet_absent},
 	{"xdp_socket", "AF_XDP: frames straight to the device", {B(LSM_FAMILY), B(SECCOMP), B(CAPABILITIES)}, xdp_absent},
 	{"other_families", "other address families: TIPC, SMC, Bluetooth, CAN, ...", {B(LSM_FAMILY), B(SECCOMP)}, NULL},
-	{"tun_device", "a TUN device with forwarding", {B(CAPABILITIES)}, tun_absent},
+	{"tun_device",
+	 "a network device of one's own (TUN, TAP, macvtap, PPP) from which the host forwards",
+	 {B(DEVICE), B(CAPABILITIES)},
+	 tun_absent},
 	{"tunnel_device", "VXLAN and other tunnels made by the workload", {B(CAPABILITIES)}, NULL},
+	{"fuse_device",
+	 "a file system or a device that the workload serves: who waits for it waits for good, and so does the instance's end",
+	 {B(DEVICE)},
+	 NULL},
+	{"vhost_device", "vhost: frames and AF_VSOCK from a virtual machine, which are no socket's", {B(DEVICE)}, NULL},
+	{"rdma_device", "RDMA: an adapter that sends what no socket sees", {B(DEVICE)}, NULL},
+	{"passthrough_device", "VFIO, UIO: an adapter that is driven from user space", {B(DEVICE)}, NULL},
+	{"memory_device", "/dev/mem, /dev/kmem, /dev/port: the kernel's own memory, and the machine's ports", {B(DEVICE), B(CAPABILITIES)}, NULL},
+	{"autofs_device", "the controls of the host's automounter", {B(DEVICE), B(CAPABILITIES)}, autofs_absent},
+	{"automounter", "a name below an automounted map of hosts, which the host then dials", {B(MOUNTS)}, autofs_absent},
 	{"shared_address", "another name behind a permitted address", {B(SERVER_NAME) | B(EGRESS)}, NULL},
 	{"first_payload_rewrite", "a permitted first payload whose retransmission carries other bytes", {B(SERVER_NAME) | B(SETSOCKOPT)}, NULL},
 	{"destination_rewrite", "netfilter, an encapsulating route or another program changes the destination after the verdict", {B(EGRESS)}, NULL},

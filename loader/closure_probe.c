@@ -158,6 +158,14 @@ static int try_unix_send(int type)
 	return answer_of((int)sendto(fd, "", 1, 0, (struct sockaddr *)&name, length));
 }
 
+/* A node that everybody may open. */
+static int try_device(int access)
+{
+	NC_CLOSE int fd = open("/dev/null", access | O_CLOEXEC);
+
+	return answer_of(fd);
+}
+
 /* The call for each hook. For a security hook, its name in the kernel's types (bpf_lsm_NAME). Hooks without a row refuse nothing and close nothing. */
 static const struct trial {
 	int (*call)(int argument);
@@ -186,7 +194,36 @@ static const struct trial {
 	[NC_HOOK_LSM_UNIX_STREAM] = {try_unix_connect, SOCK_STREAM, "unix_stream_connect"},
 	[NC_HOOK_LSM_UNIX_SEND] = {try_unix_send, SOCK_DGRAM, "unix_may_send"},
 	[NC_HOOK_LSM_SENDMSG] = {try_send, AF_INET, "socket_sendmsg"},
+	[NC_HOOK_DEVICE] = {try_device, O_RDONLY, NULL},
 };
+
+/* One end of what parent and child talk through. The child answers through a pipe: a program that refuses all that it sends on a socket would swallow the
+ * answer, and then never be seen to act. */
+struct channel {
+	int question, answer;
+};
+
+static void close_channel(struct channel *channel)
+{
+	nc_cleanup_close(&channel->question);
+	nc_cleanup_close(&channel->answer);
+	*channel = (struct channel){-1, -1};
+}
+
+static int make_channel(struct channel *ret_parent, struct channel *ret_child, struct nc_error *reterr)
+{
+	int questions[2] = {-1, -1}, answers[2] = {-1, -1};
+	bool made = !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, questions) && !pipe2(answers, O_CLOEXEC);
+	int error = -errno;
+
+	*ret_parent = (struct channel){questions[0], answers[0]};
+	*ret_child = (struct channel){questions[1], answers[1]};
+	if (made)
+		return 0;
+	close_channel(ret_parent);
+	close_channel(ret_child);
+	return nc_error_sys(reterr, NC_E_SYSTEM, error, "probe: make a channel");
+}
 
 /* ---- the child ------------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -203,27 +240,27 @@ static bool child_settle(int inner_fd)
 }
 
 /* Reads the number of a hook, makes its call, writes how it came out; until the other end closes. */
-static void __attribute__((noreturn)) child_main(int channel, int inner_fd)
+static void __attribute__((noreturn)) child_main(const struct channel *channel, int inner_fd)
 {
 	unsigned char hook, answer;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!child_settle(inner_fd))
 		_exit(1);
-	while (read(channel, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
+	while (read(channel->question, &hook, 1) == 1 && hook < NC_HOOK_MAX && trials[hook].call) {
 		answer = (unsigned char)trials[hook].call(trials[hook].argument);
-		if (write(channel, &answer, 1) != 1)
+		if (write(channel->answer, &answer, 1) != 1)
 			break;
 	}
 	_exit(0);
 }
 
-static int ask(int channel, enum nc_hook hook)
+static int ask(const struct channel *channel, enum nc_hook hook)
 {
-	struct pollfd waiting = {.fd = channel, .events = POLLIN};
+	struct pollfd waiting = {.fd = channel->answer, .events = POLLIN};
 	unsigned char byte = (unsigned char)hook;
 
-	if (send(channel, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || recv(channel, &byte, 1, 0) != 1)
+	if (send(channel->question, &byte, 1, MSG_NOSIGNAL) != 1 || poll(&waiting, 1, STEP_MS) != 1 || read(channel->answer, &byte, 1) != 1)
 		return -1;
 	return byte;
 }
@@ -267,7 +304,7 @@ static int attach_refuser(enum nc_hook hook, int program_fd, int outer_fd, int i
 }
 
 /* The program is gone again when this returns: closing the link's only descriptor detaches. */
-static bool acts(enum nc_hook hook, int channel, pid_t child, int outer_fd, int inner_fd)
+static bool acts(enum nc_hook hook, const struct channel *channel, pid_t child, int outer_fd, int inner_fd)
 {
 	NC_CLOSE int program_fd = -1;
 	NC_CLOSE int link_fd = -1;
@@ -294,7 +331,7 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-static void probe_all(int channel, pid_t child, int outer_fd, int inner_fd, struct nc_effective_list *list)
+static void probe_all(const struct channel *channel, pid_t child, int outer_fd, int inner_fd, struct nc_effective_list *list)
 {
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX; hook++) {
 		struct nc_effective *found = &list->programs[list->count];
@@ -309,26 +346,26 @@ static void probe_all(int channel, pid_t child, int outer_fd, int inner_fd, stru
 
 static int probe_in(int outer_fd, int inner_fd, struct nc_effective_list *list, struct nc_error *reterr)
 {
-	int ends[2], status;
+	struct channel parent_end, child_end;
+	int status, error = make_channel(&parent_end, &child_end, reterr);
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "probe: make a channel");
+	if (error)
+		return error;
 	child = fork();
 	if (child < 0) {
-		int error = -errno;
-
-		close(ends[0]);
-		close(ends[1]);
+		error = -errno;
+		close_channel(&parent_end);
+		close_channel(&child_end);
 		return nc_error_sys(reterr, NC_E_SYSTEM, error, "probe: fork");
 	}
 	if (!child) {
-		close(ends[0]);
-		child_main(ends[1], inner_fd);
+		close_channel(&parent_end);
+		child_main(&child_end, inner_fd);
 	}
-	close(ends[1]);
-	probe_all(ends[0], child, outer_fd, inner_fd, list);
-	close(ends[0]);
+	close_channel(&child_end);
+	probe_all(&parent_end, child, outer_fd, inner_fd, list);
+	close_channel(&parent_end);
 	kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;

@@ -4,7 +4,7 @@
  *
  * BPF_PROG_QUERY with BPF_F_QUERY_EFFECTIVE gives, for one attach type, the programs that will run for a socket of that cgroup: its own first, then its
  * ancestors'. Which of them are ours is a matter of program ids, which the book holds. One that is neither ours nor allowed by name is refused: it could
- * cancel a refusal (bpf_set_retval(0)) or rewrite an address after it was judged. The guards of other netcordon hosts of this machine stand at roots
+ * cancel a refusal (bpf_set_retval(0)) or rewrite an address after it was judged. A device program that can only refuse more may stand. The guards of other netcordon hosts of this machine stand at roots
  * above us by design; they are recognised by their ids, found in those hosts' pins.
  *
  * Security hooks attach to no cgroup; their links say whether they are in place.
@@ -127,6 +127,28 @@ int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struc
 	return 0;
 }
 
+/*
+ * Runtimes and service managers give their cgroups a device program each. One that calls nothing (no helper, no other program) can only refuse more: its
+ * context is read-only, and what it returns is no more than one no among others. Whoever withholds its instructions is not believed.
+ */
+static bool only_refuses(uint32_t id)
+{
+	struct nc_error ignored;
+	NC_FREE void *bytes = NULL;
+	size_t size;
+	const struct bpf_insn *insns;
+
+	if (nc_program_translated(id, &bytes, &size, &ignored) < 0 || !bytes)
+		return false;
+	insns = bytes;
+	for (size_t i = 0; i < size / sizeof(*insns); i++) {
+		if (BPF_CLASS(insns[i].code) == BPF_JMP && BPF_OP(insns[i].code) == BPF_CALL)
+			return false;
+		i += insns[i].code == (BPF_LD | BPF_IMM | BPF_DW); /* takes the place of two */
+	}
+	return true;
+}
+
 static int list_add(struct nc_effective_list *list, const struct nc_effective *row)
 {
 	struct nc_effective *programs = realloc(list->programs, (list->count + 1) * sizeof(*programs));
@@ -161,7 +183,8 @@ static int judge(struct query *query, enum nc_hook asked, uint32_t id)
 		return nc_error_sys(query->reterr, NC_E_SYSTEM, r, "ask for the program with id %u", id);
 	row.ours = hook;
 	snprintf(row.hook, sizeof(row.hook), "%s%s", sibling ? "guard_" : "", nc_hook_name(hook ?: asked));
-	if (!hook && !sibling && !name_allowed(query->host, row.name)) {
+	if (!hook && !sibling && !nc_hook(asked)->admits_foreign && !name_allowed(query->host, row.name) &&
+	    !(asked == NC_HOOK_DEVICE && only_refuses(id))) {
 		nc_error_set(query->reterr, NC_E_PROGRAM_FOREIGN, -EPERM, "the program \"%s\" (id %u) is in force at %s and is not ours", row.name,
 			     id, nc_hook_name(asked));
 		r = nc_error_hint(query->reterr, "detach it, or allow it by this name in the configuration");

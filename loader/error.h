@@ -76,6 +76,7 @@
 	X(EVIDENCE_UNWRITABLE, "evidence_unwritable", 3, "the evidence cannot be written")                                                           \
 	X(EVIDENCE_INVALID, "evidence_invalid", 1, "the evidence does not verify")                                                                   \
 	X(EVENTS_GONE, "events_gone", 1, "the sequence asked for lies below what is kept")                                                           \
+	X(NOT_DRAINED, "not_drained", 3, "a process of the instance does not end, although it was killed")                                           \
 	X(DEADLINE, "deadline", 3, "it took longer than was allowed")                                                                                \
 	X(SYSTEM, "system", 3, "a system call failed")
 

@@ -13,6 +13,9 @@
 
 #define ROW(symbol, type, attach, place, need)                                                                                                       \
 	[NC_HOOK_##symbol] = {.program_type = BPF_PROG_TYPE_##type, .attach_type = attach, .where = NC_AT_##place, .required = need}
+/* Where nothing is decided, so that a program of somebody else beside ours takes nothing away. Many hosts have one there that tunes TCP. */
+#define BESIDE(symbol, type, attach, place)                                                                                                          \
+	[NC_HOOK_##symbol] = {.program_type = BPF_PROG_TYPE_##type, .attach_type = attach, .where = NC_AT_##place, .admits_foreign = true}
 
 static const struct nc_hook_row hooks[NC_HOOK_MAX] = {
 	ROW(SOCK_CREATE, CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE, SLICE, true),
@@ -41,6 +44,8 @@ static const struct nc_hook_row hooks[NC_HOOK_MAX] = {
 	ROW(LSM_UNIX_STREAM, LSM, BPF_LSM_MAC, HOST, false),
 	ROW(LSM_UNIX_SEND, LSM, BPF_LSM_MAC, HOST, false),
 	ROW(LSM_SENDMSG, LSM, BPF_LSM_MAC, HOST, false),
+	BESIDE(SOCK_OPS, SOCK_OPS, BPF_CGROUP_SOCK_OPS, SLICE),
+	ROW(DEVICE, CGROUP_DEVICE, BPF_CGROUP_DEVICE, SLICE, false),
 };
 
 #define HOOK_NAME(symbol, value, word) [NC_HOOK_##symbol] = word,

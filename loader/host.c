@@ -47,8 +47,10 @@ static int copy_foreign(struct nc_host *host, const char *const *names, struct n
 /* The root's path, descriptor, id and depth; its children's children must still be within the depths that programs look at. */
 static int root_open(struct nc_host *host, const char *root, struct nc_error *reterr)
 {
-	int r = root ? nc_path(host->root, reterr, "%s", root) : nc_cgroup_mount(host->root, reterr);
+	int r = nc_cgroup_mount(host->root, reterr); /* also with a root of its own: paths of cgroups are told from there */
 
+	if (r >= 0 && root)
+		r = nc_path(host->root, reterr, "%s", root);
 	if (r < 0)
 		return r;
 	for (size_t length = strlen(host->root); length > 1 && host->root[length - 1] == '/'; length--)

@@ -28,6 +28,7 @@
 	X(NAMES, names)                                                                                                                              \
 	X(GRANTS, grants)                                                                                                                            \
 	X(HOST_FLOOR, host_floor)                                                                                                                    \
+	X(DEVICES, devices)                                                                                                                          \
 	X(LABELS, labels)                                                                                                                            \
 	X(RESOLVERS, resolvers)                                                                                                                      \
 	X(EVENTS, events)                                                                                                                            \
@@ -79,6 +80,7 @@ struct nc_hook_row {
 	uint32_t attach_type;
 	enum nc_hook_where where;
 	bool required;
+	bool admits_foreign; /* a launch does not mind whose programs stand there beside ours */
 };
 const struct nc_hook_row *nc_hook(enum nc_hook hook); /* 1 <= hook < NC_HOOK_MAX */
 const char *nc_hook_name(enum nc_hook hook);	      /* of the program, and of its pins */
@@ -166,7 +168,8 @@ struct nc_record {
 	uint8_t cgroup_kind[2];
 	uint8_t mode;
 	uint8_t kept;
-	uint8_t reserved[4];
+	uint8_t undead; /* SIGKILL has not ended what runs in it, within the time that it should take */
+	uint8_t reserved[3];
 	char cgroup[2][NC_PATH_MAX];
 };
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* INSTANCE_EXISTS while somebody holds it */
@@ -208,7 +211,9 @@ int nc_slot_read(struct nc_claim *claim, int i, struct nc_slot *ret_slot, struct
 int nc_slot_write(struct nc_claim *claim, int i, const struct nc_slot *slot, struct nc_error *reterr);
 int nc_claim_forget_cgroup(struct nc_claim *claim, int i, struct nc_error *reterr);
 enum nc_map nc_authority_map(enum nc_authority authority);
-/* Ends what the record speaks of, whoever owned it. */
+/* Notes, where it can, whether something outlived SIGKILL. */
+void nc_claim_note_undead(struct nc_claim *claim, bool undead);
+/* Ends what the record speaks of, whoever owned it. DEADLINE while something in it does not end: its record stays, and its cgroup is closed. */
 int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr);
 int nc_claim_end_stray(struct nc_host *host, uint64_t generation, uint32_t index, struct nc_error *reterr); /* what no record speaks of */
 int nc_claim_recover(struct nc_host *host, const char *name, int record_fd, struct nc_error *reterr);
@@ -227,6 +232,10 @@ int nc_settings_add_depth(struct nc_host *host, uint32_t depth, struct nc_error 
 
 /* instances.c */
 int nc_host_end_all(struct nc_host *host, struct nc_error *reterr);
+
+/* devices.c: the map of device numbers that the kernel picked, as /proc says them now */
+int nc_devices_fill(struct nc_host *host, struct nc_error *reterr);
+bool nc_devices_differ(struct nc_host *host); /* in doubt, yes */
 
 /* floor.c */
 int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);

@@ -156,6 +156,7 @@ static int tell_one(void *context, const char *name)
 	row.generation = record.generation;
 	row.index = record.index;
 	row.kept = record.kept;
+	row.undead = record.undead;
 	row.mode = record.mode;
 	if (nc_record_held(fd, &row.owner_lives, telling->reterr) < 0)
 		return telling->reterr->status;
@@ -282,6 +283,8 @@ static int clean_one(void *context, const char *name)
 	if (r < 0 && (error.code == NC_E_INSTANCE_EXISTS || error.code == NC_E_INSTANCE_UNKNOWN))
 		return 0; /* somebody else was quicker */
 	r = r < 0 ? r : nc_claim_recover(cleaning->host, name, fd, &error);
+	if (r == -ETIMEDOUT) /* it cannot be ended; nothing of it runs, its slots are closed, and `status` shows it */
+		return 0;
 	remember_error(cleaning, r, &error);
 	if (r >= 0)
 		cleaning->cleaned++;

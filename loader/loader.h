@@ -94,6 +94,8 @@ struct nc_effective_list {
  * ours is missing, PROGRAM_FOREIGN when one stands there that is neither ours nor allowed. ret_list may be NULL. */
 int nc_host_verify(struct nc_host *host, int cgroup_fd, struct nc_effective_list *ret_list, struct nc_error *reterr);
 void nc_effective_free(struct nc_effective_list *list);
+/* Is the character device with these numbers one whose node an instance may not open (bpf/device.h)? In doubt, yes. */
+bool nc_host_refuses_device(struct nc_host *host, unsigned int major, unsigned int minor);
 /* The program's instructions as the kernel translated them; the caller frees. NULL and 0 when the kernel withholds them (kernel.kptr_restrict, lockdown).
  * They cannot change while the program exists. */
 int nc_program_translated(uint32_t id, void **ret_bytes, size_t *ret_size, struct nc_error *reterr);
@@ -263,7 +265,8 @@ struct nc_instance_row {
 	uint32_t index;
 	bool owner_lives; /* somebody holds the lock */
 	bool populated;
-	bool kept; /* abandoned on purpose */
+	bool kept;   /* abandoned on purpose */
+	bool undead; /* what runs in it has outlived SIGKILL: it waits in the kernel for somebody who does not answer */
 	uint8_t mode;
 	uint64_t intended[2], present[2]; /* policy entries meant and found: workload, plane */
 	struct nc_counters counters[2];
@@ -274,7 +277,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 int nc_claim_find(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 /* Takes away what dead owners left and nothing runs in any more: three system calls for each instance that lives. */
 int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
-/* Ends what dead owners left: kills, removes, releases. */
+/* Ends what dead owners left: kills, removes, releases. What SIGKILL does not end stays as it is, and is no error. */
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr);
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------------------------- */

@@ -222,12 +222,32 @@ static unsigned char kernel_readable(void)
 	return fd >= 0;
 }
 
+/* May a device program ask who the current task is? Found by one that does, and passes everything. */
+static unsigned char device_sees_task(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_DEVICE);
+	const struct bpf_insn asks[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_ancestor_cgroup_id},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_pid_tgid},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -16},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 16},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_comm},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	NC_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_DEVICE, "netcordon_probe", "GPL", asks, sizeof(asks) / sizeof(asks[0]), &options);
+
+	return fd >= 0;
+}
+
 static int object_open(const struct nc_host_options *options, const bool wanted[NC_HOOK_MAX], struct bpf_object **ret_object, struct nc_error *reterr)
 {
 	/* the verifier's words would take 16 MiB, and libbpf's own last words are enough to tell what happened */
 	static char log[8192];
 	LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "netcordon", .kernel_log_buf = log, .kernel_log_size = sizeof(log));
-	const unsigned char reads = kernel_readable();
+	const unsigned char reads = kernel_readable(), sees_task = device_sees_task();
 	struct bpf_program *program;
 	struct bpf_object *object;
 	const void *bytes = options->object;
@@ -239,10 +259,10 @@ static int object_open(const struct nc_host_options *options, const bool wanted[
 	object = bpf_object__open_mem(bytes, size, &open_options);
 	if (!object)
 		return object_error(reterr, -errno, "open the BPF object");
-	r = rodata_set(object, "nc_reads_kernel", &reads, sizeof(reads));
+	r = rodata_set(object, "nc_reads_kernel", &reads, sizeof(reads)) ?: rodata_set(object, "nc_device_sees_task", &sees_task, sizeof(sees_task));
 	if (r) {
 		bpf_object__close(object);
-		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, r, "tell the programs whether they may read the kernel's memory");
+		return nc_error_sys(reterr, NC_E_HOST_UNSUPPORTED, r, "tell the programs what they may ask of the kernel");
 	}
 	bpf_object__for_each_program(program, object)
 	{

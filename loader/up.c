@@ -3,7 +3,7 @@
  * up.c - a host into place and out of it
  *
  * up: without a lock first: a host that is there and verifies is done. Else under the host's lock, each step looking at what an earlier attempt left:
- *   folder, lock -> remains of NAME-new and NAME-old away -> slice -> load, pin into NAME-new, move to NAME -> book -> settings, floor -> links -> verify
+ *   folder, lock -> remains of NAME-new and NAME-old away -> slice -> load, pin into NAME-new, move to NAME -> book -> settings, floor, devices -> links -> verify
  * If any step of a fresh installation fails, all of it is taken away again. One that only completes or repairs leaves what was there.
  *
  * down: instances -> links (by command, so that nothing is attached any more when it returns) -> NAME to NAME-old, away -> slice -> folder
@@ -149,6 +149,7 @@ static int complete(struct nc_host *host, const struct nc_host_options *options,
 	r = r < 0 ? r : book_write(host, reterr);
 	r = r < 0 ? r : nc_settings_write(host, options, reterr);
 	r = r < 0 ? r : nc_floor_fill(host, options, reterr);
+	r = r < 0 ? r : nc_devices_fill(host, reterr);
 	r = r < 0 ? r : nc_attach_slice(host, host->slice_fd, links, reterr);
 	r = r < 0 ? r : nc_attach_root(host, reterr);
 	return r < 0 ? r : nc_host_verify(host, -1, NULL, reterr);
@@ -242,7 +243,8 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 	}
 	r = nc_host_enter(host, reterr);
 	r = r < 0 ? r : nc_host_verify(host, -1, NULL, reterr);
-	if (r >= 0 ? nc_settings_differ(host, options) : reterr->code == NC_E_HOST_DOWN || reterr->code == NC_E_HOST_INCOMPLETE)
+	if (r >= 0 ? nc_settings_differ(host, options) || nc_devices_differ(host)
+		   : reterr->code == NC_E_HOST_DOWN || reterr->code == NC_E_HOST_INCOMPLETE)
 		r = up_under_lock(host, options, reterr);
 	if (r < 0) {
 		nc_host_close(host);
@@ -266,7 +268,7 @@ int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr)
 	r = r < 0 ? r : nc_host_facts(host, &facts, reterr);
 	if (r >= 0 && facts.instances_used) {
 		nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%u instances still live below %s", facts.instances_used, host->slice);
-		r = nc_error_hint(reterr, "end them, or host down --force");
+		r = nc_error_hint(reterr, "end them, or host down --force; what no signal ends (undead, says `status`) keeps its cordon");
 	}
 	r = r < 0 ? r : nc_host_take_away(host, reterr);
 	nc_host_unlock(host);

@@ -12,6 +12,8 @@
 #include "commands.h"
 #include "text.h"
 
+#define SECONDS_MAX 2000000 /* 23 days: in milliseconds, what an int holds */
+
 static const struct argp_option *find_name(const struct nc_command *command, const char *name, size_t length)
 {
 	const struct argp_option *tables[] = {command->options, nc_common_options};
@@ -200,20 +202,20 @@ int nc_option_seconds(const struct nc_invocation *invocation, enum nc_option key
 			decimals = 0;
 			continue;
 		}
-		if (*digit < '0' || *digit > '9' || decimals == 3 || ms > 100000000)
+		if (*digit < '0' || *digit > '9' || decimals == 3 || ms > SECONDS_MAX * 1000ll)
 			goto refuse;
 		ms = ms * 10 + (*digit - '0');
 		decimals += decimals >= 0;
 	}
 	for (int i = decimals < 0 ? 0 : decimals; i < 3; i++)
 		ms *= 10;
-	if (!text[0] || ms > 86400000)
+	if (!text[0] || ms > SECONDS_MAX * 1000ll)
 		goto refuse;
 	*ret_ms = ms;
 	return 0;
 refuse:
-	return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --%s: '%s' is not a number of seconds from 0 to 86400, with at most three decimals",
-			    invocation->command->name, nc_option_find(invocation->command, key)->name, text);
+	return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "%s: --%s: '%s' is not a number of seconds from 0 to %d, with at most three decimals",
+			    invocation->command->name, nc_option_find(invocation->command, key)->name, text, SECONDS_MAX);
 }
 
 int nc_option_authority(const struct nc_invocation *invocation, enum nc_authority *ret_authority, struct nc_error *reterr)

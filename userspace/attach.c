@@ -33,8 +33,8 @@ static int phase_outside(struct nc_launch *launch, struct nc_error *reterr)
 	if (!launch->options->cgroup)
 		return nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no cgroup");
 	return nc_phase_seal(launch, reterr)
-		       ?: nc_attach_checks(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), launch->provider == NC_PROVIDER_OCI,
-					   &launch->left_to_others, reterr);
+		       ?: nc_attach_checks(launch->host, nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD),
+					   launch->provider == NC_PROVIDER_OCI, &launch->left_to_others, reterr);
 }
 
 /* In the workload's network namespace: the probe inherits it. */

@@ -2,10 +2,9 @@
 /*
  * attach_checks.c - what `run` does to a process and `attach` can only look at
  *
- * One row for each: what it is, and "ok", "open" (some process in the cgroup lacks it), or "unknown" (it cannot be seen from outside, or nothing runs yet). Each
- * that is not "ok" is a gap that somebody else answers for.
+ * One row for each: what it is, and "ok", "open" (some process in the cgroup or below it lacks it), or "unknown" (it cannot be seen from outside, or nothing
+ * runs yet). Each that is not "ok" is a gap that somebody else answers for.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "descriptors_look.h"
 #include "launch_state.h"
+
+#define DEPTH_MAX 64
+#define DESCRIPTORS_MS 2000
 
 struct finding {
 	uint64_t uid[4];
 	uint64_t capabilities; /* any set */
 	bool no_new_privs, filtered;
 	bool own_pid, own_mount, own_ipc;
-	bool foreign_descriptors; /* a socket, folder or handle of the kernel's beyond 0-2 */
+	enum nc_descriptors descriptors;
 };
 
 static bool own_namespace(int pid, const char *kind)
@@ -56,26 +59,6 @@ static bool read_status(int pid, struct finding *found)
 			found->filtered = value == 2;
 	}
 	return true;
-}
-
-static void read_descriptors(int pid, struct finding *found)
-{
-	char path[64];
-	struct dirent *entry;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	folder = opendir(path);
-	while (folder && (entry = readdir(folder))) {
-		struct stat st;
-
-		if (!isdigit((unsigned char)entry->d_name[0]) || fstatat(dirfd(folder), entry->d_name, &st, 0) < 0)
-			continue;
-		if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
-			found->foreign_descriptors = true;
-	}
-	if (folder)
-		closedir(folder);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------------------------------- */
@@ -117,7 +100,7 @@ static bool ipc_ok(const struct finding *found)
 
 static bool descriptors_ok(const struct finding *found)
 {
-	return !found->foreign_descriptors;
+	return found->descriptors == NC_DESCRIPTORS_HARMLESS;
 }
 
 static const struct {
@@ -141,41 +124,92 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static bool look(int pid, bool open_rows[ROWS])
+/* What is known of a row: the worst of what the processes say. */
+enum state { STATE_OK, STATE_UNKNOWN, STATE_OPEN };
+
+struct checks {
+	struct nc_host *host;
+	int64_t until_ns; /* for all descriptors of all processes */
+	enum state states[ROWS];
+	int looked;
+};
+
+static void worse(enum state *state, enum state other)
+{
+	if (other > *state)
+		*state = other;
+}
+
+/* A process that has ended meanwhile says nothing; one that cannot be named (0: of another pid namespace) makes everything unknown. */
+static void look(int pid, struct checks *checks)
 {
 	struct finding found = {0};
 
-	if (!read_status(pid, &found))
-		return false;
-	found.own_pid = own_namespace(pid, "pid");
-	found.own_mount = own_namespace(pid, "mnt");
-	found.own_ipc = own_namespace(pid, "ipc");
-	read_descriptors(pid, &found);
-	for (size_t i = 0; i < ROWS; i++)
-		open_rows[i] |= rows[i].ok && !rows[i].ok(&found);
-	return true;
+	if (pid > 0 && !read_status(pid, &found))
+		return;
+	checks->looked++;
+	if (pid > 0) {
+		found.own_pid = own_namespace(pid, "pid");
+		found.own_mount = own_namespace(pid, "mnt");
+		found.own_ipc = own_namespace(pid, "ipc");
+		found.descriptors = nc_descriptors_look(checks->host, pid, checks->until_ns);
+	}
+	for (size_t i = 0; i < ROWS; i++) {
+		if (pid <= 0 || (rows[i].ok == descriptors_ok && found.descriptors == NC_DESCRIPTORS_UNSEEN))
+			worse(&checks->states[i], STATE_UNKNOWN);
+		else if (rows[i].ok && !rows[i].ok(&found))
+			worse(&checks->states[i], STATE_OPEN);
+	}
 }
 
-int nc_attach_checks(int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr)
+/* Every process in the cgroup and below it. */
+static int look_at_tree(int cgroup_fd, int depth, struct checks *checks, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	json_t *array = json_array();
-	bool open_rows[ROWS] = {false};
-	int pid, looked = 0;
+	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), pid, r = 0;
+	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
 
-	if (!file || !array) {
-		json_decref(array);
-		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, errno ? -errno : -ENOMEM, "read the cgroup's processes");
-	}
-	fd = -1;
-	while (fscanf(file, "%d", &pid) == 1)
-		looked += look(pid, open_rows);
-	for (size_t i = 0; i < ROWS; i++) {
-		const char *state = !rows[i].ok || !looked || (early && !rows[i].from_birth) ? "unknown" : open_rows[i] ? "open" : "ok";
+	if (!file || !folder || depth == DEPTH_MAX)
+		r = nc_error_sys(reterr, NC_E_CGROUP_INVALID, depth == DEPTH_MAX ? -ELOOP : errno ? -errno : -ENOMEM, "read the cgroup's processes");
+	if (file)
+		fd = -1;
+	while (!r && fscanf(file, "%d", &pid) == 1)
+		look(pid, checks);
+	while (!r && (entry = readdir(folder))) {
+		NC_CLOSE int below = -1;
 
-		json_array_append_new(array, json_pack("{s:s, s:s}", "what", rows[i].what, "state", state));
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		below = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0) /* else it has just been removed */
+			r = look_at_tree(below, depth + 1, checks, reterr);
 	}
+	if (folder)
+		closedir(folder);
+	else if (copy >= 0)
+		close(copy);
+	return r;
+}
+
+int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr)
+{
+	static const char *const words[] = {[STATE_OK] = "ok", [STATE_UNKNOWN] = "unknown", [STATE_OPEN] = "open"};
+	struct checks checks = {.host = host, .until_ns = nc_now_ns() + (int64_t)DESCRIPTORS_MS * 1000000};
+	json_t *array;
+	int r = look_at_tree(cgroup_fd, 0, &checks, reterr);
+
+	if (r < 0)
+		return r;
+	array = json_array();
+	for (size_t i = 0; array && i < ROWS; i++) {
+		bool blind = !rows[i].ok || !checks.looked || (early && !rows[i].from_birth);
+
+		json_array_append_new(array, json_pack("{s:s, s:s}", "what", rows[i].what, "state", words[blind ? STATE_UNKNOWN : checks.states[i]]));
+	}
+	if (!array)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for what was seen of the cgroup's processes");
 	*ret_rows = array;
 	return 0;
 }

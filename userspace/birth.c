@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cleanup.h"
 #include "launch_state.h"
+#include "place.h"
 
 /* The plane's command is the Runner's own: what the profile says of the workload's process does not hold for it. */
 static void plan_process(const struct nc_launch *launch, struct nc_child_plan *plan)
@@ -108,7 +109,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 
 void nc_undo_birth(struct nc_launch *launch)
 {
-	nc_child_end(&launch->child);
+	nc_child_end(&launch->child, NC_CHILD_END_MS);
 }
 
 /* ---- canary ------------------------------------------------------------------------------------------------------------------------------------- */
@@ -123,6 +124,24 @@ static int prove_listeners(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_canary_prove(&launch->canary, reterr);
 }
 
+/* A command that is not executed is named, since its error alone tells nothing: it may be the command's, its interpreter's or a folder's above it. */
+static int report_error(const struct nc_launch *launch, const struct nc_report *report, struct nc_error *reterr)
+{
+	char quote[NC_QUOTE_SIZE];
+	const char *command = launch->options->command ? launch->options->command[0] : "";
+
+	if (strncmp(report->step, "exec", sizeof(report->step)) != 0)
+		return nc_child_error(report, reterr);
+	nc_error_sys(reterr, NC_E_PROCESS_INVALID, report->status, "execute \"%s\"", nc_quote(command, strlen(command), quote));
+	if (report->status == -ENOENT && !strchr(command, '/'))
+		nc_error_hint(reterr, "it is looked for in PATH of the profile's process.env");
+	else if (report->status == -ENOENT)
+		nc_error_hint(reterr, "a relative path begins at process.cwd; a script needs the interpreter of its first line");
+	else if (report->status == -EACCES)
+		nc_error_hint(reterr, "the workload's user must be allowed to execute it, and to pass every folder above it");
+	return report->status;
+}
+
 /* The command's side has closed its pipe without a word: init knows why, or died too. */
 static int explain_death(struct nc_launch *launch, struct nc_error *reterr)
 {
@@ -133,7 +152,7 @@ static int explain_death(struct nc_launch *launch, struct nc_error *reterr)
 	if (r < 0)
 		return r;
 	if (got == sizeof(report) && report.kind == NC_REPORT_FAILED)
-		return nc_child_error(&report, reterr);
+		return report_error(launch, &report, reterr);
 	return nc_error_set(reterr, NC_E_PROCESS_INVALID, -ECHILD, "the child ended in phase %s", launch->phase);
 }
 
@@ -148,7 +167,7 @@ int nc_launch_next_report(struct nc_launch *launch, struct nc_report *ret_report
 	if (got != 0 && got != sizeof(*ret_report))
 		return nc_error_set(reterr, NC_E_PROCESS_INVALID, -EPROTO, "the child's report was cut");
 	if (got && ret_report->kind == NC_REPORT_FAILED)
-		return nc_child_error(ret_report, reterr);
+		return report_error(launch, ret_report, reterr);
 	return 0;
 }
 

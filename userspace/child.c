@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 #include "child.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "loader.h"
 #include "mutants.h"
 
@@ -195,7 +197,7 @@ int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child,
 		r = birth(plan, pipes, &child);
 	if (r < 0) {
 		close_pipes(pipes, false);
-		nc_child_end(&child);
+		nc_child_end(&child, NC_CHILD_END_MS);
 		return nc_error_sys(reterr, r == -EPERM ? NC_E_HOST_DENIED : NC_E_SYSTEM, r, "start the child");
 	}
 	close_pipes(pipes, true);
@@ -206,7 +208,7 @@ int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child,
 	if (!child.born_inside) {
 		r = move_held(plan, &child, reterr);
 		if (r < 0) {
-			nc_child_end(&child);
+			nc_child_end(&child, NC_CHILD_END_MS);
 			return r;
 		}
 	}
@@ -221,11 +223,24 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
-void nc_child_end(struct nc_child *child)
+static bool has_ended(int pidfd, int timeout_ms)
+{
+	struct pollfd waiting = {.fd = pidfd, .events = POLLIN};
+	int64_t until = nc_now_ns() + (int64_t)timeout_ms * 1000000, left;
+	int r;
+
+	do {
+		left = until - nc_now_ns();
+		r = poll(&waiting, 1, left > 0 ? (int)(left / 1000000) + 1 : 0);
+	} while (r < 0 && errno == EINTR);
+	return r > 0;
+}
+
+void nc_child_end(struct nc_child *child, int timeout_ms)
 {
 	if (child->pid > 0) {
 		kill(child->pid, SIGKILL); /* its own child until it is waited for: the number cannot be anybody else's */
-		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		while (has_ended(child->pidfd, timeout_ms) && waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 		child->pid = 0;
 	}
@@ -251,7 +266,6 @@ static const struct {
 	 "take it out of what the workload gets"},
 	{"credential unnamed", NC_E_PROCESS_INVALID, "--plane-env-fd holds a name that the profile does not list", "list it in plane.credentials"},
 	{"working folder", NC_E_PROCESS_INVALID, "enter the working folder as the workload's user", "check process.cwd and its permissions"},
-	{"exec", NC_E_PROCESS_INVALID, "execute the command", ""},
 	{"limits", NC_E_PROCESS_INVALID, "set the resource limits", "a limit may not lie above netcordon's own hard limit"},
 };
 

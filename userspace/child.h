@@ -24,7 +24,7 @@
 
 /* One change to the mount table that the child makes in its own mount namespace. */
 struct nc_mount_edit {
-	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY, NC_MOUNT_BLANK } kind;
+	enum { NC_MOUNT_HIDE, NC_MOUNT_READ_ONLY } kind;
 	unsigned long flags; /* MS_NOSUID ... that the mount has and keeps */
 	char *point;
 };
@@ -35,7 +35,7 @@ struct nc_mount_plan {
 	size_t count;
 };
 
-/* Reads the caller's mountinfo: every bpf file system is to be hidden, every cgroup one to be read-only. Freed by nc_mount_plan_free. */
+/* Reads the caller's mountinfo: every bpf file system and automounted host is to be hidden, every cgroup one to be read-only. Freed by nc_mount_plan_free. */
 int nc_mount_plan(struct nc_mount_plan *ret_plan, struct nc_error *reterr);
 void nc_mount_plan_free(struct nc_mount_plan *plan);
 
@@ -113,9 +113,10 @@ struct nc_child {
 /* Births the child; it goes on by itself until the canary. Where clone3 is missing or refused (L05) the child is held before its first step until its
  * membership has been read back. HOST_DENIED, HOST_UNSUPPORTED, SYSTEM. */
 int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child, struct nc_error *reterr);
-/* Kills and reaps what is left, closes everything; idempotent. */
-void nc_child_end(struct nc_child *child);
-/* Text and code for a FAILED report: the step's name decides which error it is. */
+/* Kills and reaps what is left, closes everything; idempotent. Who has not ended after timeout_ms is left: he waits in the kernel, and goes when that wait ends. */
+#define NC_CHILD_END_MS 5000
+void nc_child_end(struct nc_child *child, int timeout_ms);
+/* Text and code for a FAILED report: the step's name decides which error it is. The step "exec" is the caller's, who knows the command. */
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr);
 
 /* The two bodies. Neither returns. Descriptors are the fixed numbers below. */

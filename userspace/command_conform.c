@@ -90,11 +90,16 @@ static int read_options(const struct nc_invocation *invocation, struct nc_confor
 
 static int list(const struct nc_invocation *invocation, struct nc_error *reterr)
 {
+	const struct nc_conform_options options = {.only_case = nc_option(invocation, NC_OPTION_CASE),
+						   .only_fact = nc_option(invocation, NC_OPTION_FACT)};
 	NC_JSON json_t *cases = NULL;
+	int r = nc_conform_check_choice(&options, reterr);
 
+	if (r < 0)
+		return r;
 	if (!invocation->json)
-		return nc_conform_show_list(reterr) ?: NC_EXIT_YES;
-	cases = nc_conform_list_json();
+		return nc_conform_show_list(&options, reterr) ?: NC_EXIT_YES;
+	cases = nc_conform_list_json(&options);
 	nc_output_json(cases);
 	return NC_EXIT_YES;
 }

@@ -76,7 +76,7 @@ static int read_target(const char *word, pid_t *ret_pid, struct nc_error *reterr
 }
 
 /* What somebody else was to do for the process and, as far as can be seen, did not. */
-static int open_rows(const char *cgroup, json_t **ret_open, struct nc_error *reterr)
+static int open_rows(struct nc_host *host, const char *cgroup, json_t **ret_open, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	NC_JSON json_t *rows = NULL;
@@ -86,7 +86,7 @@ static int open_rows(const char *cgroup, json_t **ret_open, struct nc_error *ret
 
 	if (fd < 0)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open the cgroup %s", cgroup);
-	r = nc_attach_checks(fd, false, &rows, reterr);
+	r = nc_attach_checks(host, fd, false, &rows, reterr);
 	if (r < 0)
 		return r;
 	*ret_open = json_array();
@@ -103,7 +103,7 @@ static int check_one(struct checks *checks, struct nc_host *host, const char *wo
 	struct nc_container_check check = {.cgroup = ""};
 	NC_JSON json_t *open = NULL;
 	pid_t pid = 0;
-	int r = read_target(word, &pid, reterr) ?: nc_container_check(host, pid, word, &check, reterr) ?: open_rows(check.cgroup, &open, reterr);
+	int r = read_target(word, &pid, reterr) ?: nc_container_check(host, pid, word, &check, reterr) ?: open_rows(host, check.cgroup, &open, reterr);
 
 	if (r < 0)
 		return r;

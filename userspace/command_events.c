@@ -15,11 +15,14 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "commands.h"
+#include "evidence.h"
 #include "evidence_names.h"
 #include "explain.h"
+#include "folder.h"
 #include "instance_state.h"
 #include "json.h"
 #include "output.h"
@@ -34,6 +37,9 @@ struct reading {
 	const struct nc_invocation *invocation;
 	int64_t since, last; /* sequences: asked for, and the last one seen; 0: none */
 	bool ended, headed;
+	/* of the launch statement, 0 where it does not say: */
+	int64_t wall_ns; /* what CLOCK_BOOTTIME must be given to be time of day */
+	int canary_port;
 };
 
 /* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
@@ -106,7 +112,8 @@ static int open_folder(const struct nc_invocation *invocation, int *ret_fd, stru
 		return 0;
 	parent = opendir(parent_path);
 	if (!parent)
-		return nc_error_sys(reterr, NC_E_INSTANCE_UNKNOWN, -errno, "look for the evidence of '%s' in %s", what, parent_path);
+		return nc_error_sys(reterr, errno == ENOENT ? NC_E_INSTANCE_UNKNOWN : NC_E_HOST_DENIED, -errno, "look for the evidence of '%s' in %s",
+				    what, parent_path);
 	ret = newest_of(parent, what, name);
 	closedir(parent);
 	if (ret < 0) {
@@ -152,7 +159,32 @@ static void destination_of(const json_t *record, char *ret_text, size_t size)
 		snprintf(ret_text, size, "(%s)", text(record, "hook")[0] ? text(record, "hook") : "no destination");
 }
 
-static void print_verdict(const json_t *record)
+/* Times of day are UTC; a record without a time has none to show. */
+static void print_time(const struct reading *reading, const json_t *record)
+{
+	char written[32] = "";
+	uint64_t boot_ns;
+	struct tm tm;
+	time_t second;
+
+	if (reading->wall_ns && nc_json_read_u64(json_object_get(record, "time_ns"), &boot_ns)) {
+		second = (time_t)((int64_t)boot_ns + reading->wall_ns) / 1000000000;
+		if (gmtime_r(&second, &tm))
+			strftime(written, sizeof(written), "%m-%d %H:%M:%S", &tm);
+	}
+	print_padded(written, 16);
+}
+
+/* Is it one of the attempts that netcordon makes itself before the command starts? So it says of itself, as a workload could too. */
+static bool canary_sang(const struct reading *reading, const json_t *record)
+{
+	const char *address = text(record, "destination");
+
+	return reading->canary_port && json_integer_value(json_object_get(record, "port")) == reading->canary_port &&
+	       !strcmp(text(record, "comm"), "netcordon") && (!strcmp(address, "127.0.0.1") || !strcmp(address, "::1"));
+}
+
+static void print_verdict(const struct reading *reading, const json_t *record)
 {
 	const char *class = text(record, "address_class");
 	char destination[128], reason[128];
@@ -164,7 +196,7 @@ static void print_verdict(const json_t *record)
 	print_padded(destination, 34);
 	print_padded(reason, 34);
 	print_padded(text(record, "comm"), 17);
-	printf("%s\n", meaning(text(record, "reason")));
+	printf("%s\n", canary_sang(reading, record) ? "netcordon's canary: refused, as it has to be" : meaning(text(record, "reason")));
 }
 
 /* At the end of a log: how often each of its firsts came. */
@@ -201,8 +233,26 @@ static void print_other(const json_t *record)
 static void print_head(struct reading *reading)
 {
 	if (!reading->headed)
-		printf("%6s  %-10s%-10s%-34s%-34s%-17s%s\n", "", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
+		printf("%6s  %-16s%-10s%-10s%-34s%-34s%-17s%s\n", "", "TIME (UTC)", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
 	reading->headed = true;
+}
+
+/* As it stands, where that is ASCII: a foreign log may hold what a terminal obeys. */
+static int print_line(const char *line, size_t length, const json_t *record, struct nc_error *reterr)
+{
+	NC_FREE char *escaped = NULL;
+
+	for (size_t i = 0; i < length; i++) {
+		if ((unsigned char)line[i] < 0x80)
+			continue;
+		escaped = json_dumps(record, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
+		if (!escaped)
+			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "print a record");
+		puts(escaped);
+		return 0;
+	}
+	printf("%.*s\n", (int)length, line);
+	return 0;
 }
 
 static int show(struct reading *reading, const char *line, size_t length, struct nc_error *reterr)
@@ -221,14 +271,13 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 	reading->ended = !strcmp(text(record, "kind"), NC_EVIDENCE_END);
 	if (sequence <= reading->since)
 		return 0;
-	if (reading->invocation->json) {
-		printf("%.*s\n", (int)length, line);
-		return 0;
-	}
+	if (reading->invocation->json)
+		return print_line(line, length, record, reterr);
 	print_head(reading);
 	printf("%6" PRId64 "  ", (int64_t)sequence);
+	print_time(reading, record);
 	if (!strcmp(text(record, "kind"), "verdict"))
-		print_verdict(record);
+		print_verdict(reading, record);
 	else if (!strcmp(text(record, "kind"), "repeats"))
 		print_repeats(record);
 	else
@@ -239,22 +288,31 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 /* Shows every whole line that is there; a line without its line feed is being written, and stays for the next time. */
 static int show_lines(struct reading *reading, FILE *log, struct nc_error *reterr)
 {
-	NC_FREE char *line = NULL;
-	size_t room = 0;
+	NC_FREE char *line = malloc(NC_EVIDENCE_RECORD_MAX);
 
+	if (!line)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", NC_EVIDENCE_LOG);
 	for (;;) {
 		long start = ftell(log);
-		ssize_t length = getline(&line, &room, log);
-		int ret;
+		size_t length = 0;
+		int byte, ret;
 
-		if (length <= 0 || line[length - 1] != '\n') {
+		while (length < NC_EVIDENCE_RECORD_MAX && (byte = getc(log)) != EOF) {
+			line[length++] = (char)byte;
+			if (byte == '\n')
+				break;
+		}
+		if (length == NC_EVIDENCE_RECORD_MAX && line[length - 1] != '\n')
+			return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EMSGSIZE, "record %" PRId64 " of %s is longer than %u bytes",
+					    reading->last + 1, NC_EVIDENCE_LOG, NC_EVIDENCE_RECORD_MAX);
+		if (!length || line[length - 1] != '\n') {
 			if (ferror(log))
 				return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "read %s", NC_EVIDENCE_LOG);
 			clearerr(log);
 			fseek(log, start, SEEK_SET);
 			return 0;
 		}
-		ret = show(reading, line, (size_t)length - 1, reterr);
+		ret = show(reading, line, length - 1, reterr);
 		if (ret < 0)
 			return ret;
 	}
@@ -290,18 +348,43 @@ static int open_watch(int folder_fd, int *ret_watch, struct nc_error *reterr)
 	return 0;
 }
 
+/* What the launch statement says about the log's times and the canary. As it stands: a log is shown without it too. */
+static void read_statement(struct reading *reading, int folder_fd)
+{
+	NC_FREE char *bytes = NULL;
+	NC_JSON json_t *statement = NULL;
+	struct nc_error ignored;
+	struct tm tm = {0};
+	uint64_t boot_ns;
+	size_t length;
+
+	if (nc_folder_read(folder_fd, NC_EVIDENCE_LAUNCH, NC_JSON_SIZE_MAX, &bytes, &length, &ignored) < 0 ||
+	    nc_json_parse(bytes, length, NC_E_EVIDENCE_INVALID, &statement, &ignored) < 0)
+		return;
+	if (strptime(text(statement, "time"), "%Y-%m-%dT%H:%M:%SZ", &tm) && nc_json_read_u64(json_object_get(statement, "time_ns"), &boot_ns))
+		reading->wall_ns = timegm(&tm) * INT64_C(1000000000) - (int64_t)boot_ns;
+	reading->canary_port = (int)json_integer_value(json_object_get(json_object_get(statement, "canary"), "port"));
+}
+
 static int read_log(struct reading *reading, int folder_fd, struct nc_error *reterr)
 {
 	const bool follow = nc_option(reading->invocation, NC_OPTION_FOLLOW) != NULL;
 	NC_CLOSE int watch = -1;
 	NC_FCLOSE FILE *log = NULL;
+	struct stat status;
 	int fd, ret = follow ? open_watch(folder_fd, &watch, reterr) : 0;
 
 	if (ret < 0)
 		return ret;
-	fd = openat(folder_fd, NC_EVIDENCE_LOG, O_RDONLY | O_CLOEXEC);
+	/* the folder may be anybody's: no waiting for a FIFO's other end, no following out of it */
+	fd = openat(folder_fd, NC_EVIDENCE_LOG, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_INVALID, -errno, "open %s/%s", reading->invocation->arguments[0], NC_EVIDENCE_LOG);
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return nc_error_set(reterr, NC_E_EVIDENCE_INVALID, -EINVAL, "%s/%s is not a regular file", reading->invocation->arguments[0],
+				    NC_EVIDENCE_LOG);
+	}
 	log = fdopen(fd, "r");
 	if (!log) {
 		close(fd);
@@ -324,7 +407,9 @@ int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr)
 
 	if (ret == 0)
 		ret = open_folder(invocation, &folder_fd, reterr);
-	if (ret == 0)
+	if (ret == 0) {
+		read_statement(&reading, folder_fd);
 		ret = read_log(&reading, folder_fd, reterr);
+	}
 	return ret < 0 ? ret : NC_EXIT_YES;
 }

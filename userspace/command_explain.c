@@ -2,10 +2,12 @@
 /*
  * command_explain.c - `explain`: what the verdict would be and why, or what a word of the interface means
  *
- * The answer comes from the kernel's own verdict code (explain.h). What the host adds, its floor and its NAT64 prefixes, is the configuration's; the
- * host's own addresses are not asked for, since the answer should not depend on where the question is put. A listed name's addresses are.
+ * The answer comes from the kernel's own verdict code (explain.h). What the host adds is the configuration's floor and NAT64 prefixes, and the addresses of
+ * the network namespace that the question is put in, which on the host itself are those that the floor map has. A listed name's addresses are asked for.
  */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,45 +24,6 @@ const struct argp_option nc_explain_options[] = {
 	{"authority", NC_OPTION_AUTHORITY, "AUTHORITY", 0, "workload (default) or plane", 0},
 	{0},
 };
-
-/* ---- a word ---------------------------------------------------------------------------------------------------------------------------------- */
-
-static const struct word {
-	const char *word, *what, *meaning;
-} words[] = {
-#define REASON(symbol, value, word, decision, sentence) {word, "reason, " #decision, sentence},
-	NC_REASONS(REASON)
-#undef REASON
-#define ERROR(symbol, word, status, sentence) {word, "error, exit status " #status, sentence},
-		NC_ERRORS(ERROR)
-#undef ERROR
-};
-#define WORDS (sizeof(words) / sizeof(*words))
-
-static int explain_word(const struct nc_invocation *invocation, struct nc_error *reterr)
-{
-	const char *asked = invocation->arguments[0], *near, *known[WORDS + 1] = {NULL};
-
-	for (size_t i = 0; i < WORDS; i++) {
-		known[i] = words[i].word;
-		if (strcmp(words[i].word, asked))
-			continue;
-		if (invocation->json) {
-			json_t *document = json_pack("{s:s, s:s, s:s}", "word", asked, "what", words[i].what, "meaning", words[i].meaning);
-
-			nc_output_json(document);
-			json_decref(document);
-		} else {
-			printf("%s (%s): %s\n", asked, words[i].what, words[i].meaning);
-		}
-		return NC_EXIT_YES;
-	}
-	near = nc_nearest(asked, known);
-	nc_error_set(reterr, NC_E_USAGE, -EINVAL, "explain: '%s' is neither a reason nor an error, and a destination needs --profile", asked);
-	if (near)
-		return nc_error_hint(reterr, "did you mean '%s'?", near);
-	return nc_error_hint(reterr, "usage: netcordon explain %s", invocation->command->arguments);
-}
 
 /* ---- a destination --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -99,18 +62,45 @@ static int read_profile(const struct nc_invocation *invocation, struct nc_profil
 	return nc_profile_parse(text, length, ret_profile, reterr);
 }
 
-/* The operator's floor and prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
-static int host_part(const struct nc_config *config, struct nc_settings *ret_settings, struct nc_explain_floor **ret_floor, struct nc_error *reterr)
+/* The row for one of the host's own addresses; false: it is of another family. */
+static bool own_row(const struct sockaddr *address, struct nc_explain_floor *ret_row)
 {
-	struct nc_explain_floor *floor = calloc(config->floor_count + 1, sizeof(*floor));
+	*ret_row = (struct nc_explain_floor){.kind = NC_FLOOR_HOST};
+	if (address && address->sa_family == AF_INET) {
+		ret_row->address.words_be[2] = htonl(0xffff);
+		ret_row->address.words_be[3] = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
+	} else if (address && address->sa_family == AF_INET6) {
+		memcpy(&ret_row->address, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(ret_row->address));
+	} else {
+		return false;
+	}
+	return true;
+}
 
+/* The floor and the prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
+static int host_part(const struct nc_config *config, struct nc_settings *ret_settings, struct nc_explain_floor **ret_floor, size_t *ret_count,
+		     struct nc_error *reterr)
+{
+	struct nc_explain_floor *floor;
+	struct ifaddrs *own = NULL;
+	size_t count = 0, room = config->floor_count + 1;
+
+	if (getifaddrs(&own) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read the host's own addresses");
+	for (const struct ifaddrs *row = own; row; row = row->ifa_next)
+		room++;
+	floor = calloc(room, sizeof(*floor));
+	for (const struct ifaddrs *row = own; floor && row; row = row->ifa_next)
+		count += own_row(row->ifa_addr, &floor[count]);
+	freeifaddrs(own);
 	if (!floor)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
 	for (size_t i = 0; i < config->floor_count; i++)
-		floor[i] = (struct nc_explain_floor){.address = config->floor[i], .kind = NC_FLOOR_OPERATOR};
+		floor[count++] = (struct nc_explain_floor){.address = config->floor[i], .kind = NC_FLOOR_OPERATOR};
 	*ret_settings = (struct nc_settings){.nat64_count = (uint32_t)config->nat64_count};
 	memcpy(ret_settings->nat64, config->nat64, sizeof(config->nat64));
 	*ret_floor = floor;
+	*ret_count = count;
 	return 0;
 }
 
@@ -141,13 +131,12 @@ static int ask(const struct nc_invocation *invocation, const struct nc_profile *
 	if (ret == 0)
 		ret = nc_explain_target(invocation->arguments[0], host, &question.port, &question.protocol, reterr);
 	if (ret == 0)
-		ret = host_part(&invocation->config, &settings, &floor, reterr);
+		ret = host_part(&invocation->config, &settings, &floor, &question.floor_count, reterr);
 	if (ret < 0)
 		return ret;
 	question.host = host;
 	question.settings = &settings;
 	question.floor = floor;
-	question.floor_count = invocation->config.floor_count;
 	ret = nc_explain(profile, &question, &explanation, reterr);
 	if (ret < 0)
 		return ret;
@@ -163,7 +152,7 @@ int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr
 	int ret;
 
 	if (!nc_option(invocation, NC_OPTION_PROFILE) && !nc_option(invocation, NC_OPTION_INSTANCE))
-		return explain_word(invocation, reterr);
+		return nc_command_explain_word(invocation, reterr);
 	ret = read_profile(invocation, &profile, reterr);
 	if (ret == 0)
 		ret = ask(invocation, profile, reterr);

@@ -6,11 +6,14 @@
 #include "commands.h"
 #include "host.h"
 #include "kept_file.h"
+#include "launch.h"
 #include "output.h"
 #include "revision.h"
 
+#define STOP_ALL_MS 30000 /* so long may those take that `host down --force` asks to end; then they are killed */
+
 const struct argp_option nc_host_down_options[] = {
-	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live", 0},
+	{"force", NC_OPTION_FORCE, NULL, 0, "end the instances that live, as `stop` does; after 30 seconds, kill them", 0},
 	{0},
 };
 
@@ -81,16 +84,24 @@ static void print_facts(const struct nc_host_facts *facts, const struct nc_effec
 	       (unsigned long long)facts->grant_entries, (unsigned long long)facts->seen_entries);
 }
 
+static int count_undead(void *context, const struct nc_instance_row *row)
+{
+	*(int *)context += row->undead && !row->owner_lives;
+	return 0;
+}
+
 /* Verifies and prints. `cleaned`: how many orphans were ended before; -1: nobody looked. */
 static int report(struct nc_invocation *invocation, struct nc_host *host, int cleaned, struct nc_error *reterr)
 {
 	struct nc_effective_list list = {0};
 	struct nc_host_facts facts;
 	struct nc_settings settings;
+	int undead = 0;
 	int ret = nc_host_verify(host, -1, &list, reterr);
 
 	if (ret == 0)
-		ret = nc_host_facts(host, &facts, reterr) ?: nc_host_settings(host, NULL, &settings, reterr);
+		ret = nc_host_facts(host, &facts, reterr) ?: nc_host_settings(host, NULL, &settings, reterr) ?:
+		      nc_instances(host, count_undead, &undead, reterr);
 	if (ret == 0 && invocation->json) {
 		json_t *document = facts_json(&facts);
 
@@ -98,12 +109,16 @@ static int report(struct nc_invocation *invocation, struct nc_host *host, int cl
 		json_object_set_new(document, "programs", programs_json(&list));
 		if (cleaned >= 0)
 			json_object_set_new(document, "orphans_ended", json_integer(cleaned));
+		json_object_set_new(document, "undead", json_integer(undead));
 		nc_output_json(document);
 		json_decref(document);
 	} else if (ret == 0) {
 		print_facts(&facts, &list, &settings);
 		if (cleaned > 0)
 			printf("  orphans    %d ended: their supervisors had died\n", cleaned);
+		if (undead)
+			printf("  undead     %d: killed, and waiting in the kernel for what does not answer; `netcordon status` lists them\n",
+			       undead);
 	}
 	nc_effective_free(&list);
 	return ret < 0 ? ret : NC_EXIT_YES;
@@ -137,6 +152,9 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 {
 	struct nc_host_options options;
 	struct nc_host *host = NULL;
+	bool force = nc_option(invocation, NC_OPTION_FORCE) != NULL;
+	unsigned int stopped = 0;
+	char said[64];
 	int ret;
 
 	nc_invocation_host(invocation, &options);
@@ -147,7 +165,10 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 	}
 	if (ret < 0)
 		return ret;
-	ret = nc_host_down(host, nc_option(invocation, NC_OPTION_FORCE) != NULL, reterr);
+	/* what does not end when it is asked to is killed below: that is what force means */
+	if (force && nc_launch_stop_all(host, STOP_ALL_MS, &stopped, reterr) < 0)
+		*reterr = (struct nc_error){0};
+	ret = nc_host_down(host, force, reterr);
 	nc_host_close(host);
 	if (ret < 0) {
 		if (reterr->code == NC_E_HOST_BUSY && !reterr->hint[0])
@@ -155,7 +176,8 @@ int nc_command_host_down(struct nc_invocation *invocation, struct nc_error *rete
 		return ret;
 	}
 	nc_kept_forget(options.runtime ? options.runtime : NC_RUNTIME_FOLDER);
-	print_down(invocation, "down");
+	snprintf(said, sizeof(said), stopped ? "down; instances stopped: %u" : "down", stopped);
+	print_down(invocation, said);
 	return NC_EXIT_YES;
 }
 

@@ -244,6 +244,16 @@ static int read_receipt(const struct nc_invocation *invocation, struct nc_receip
 	return r < 0 ? r : nc_receipt_open(folder, name, nc_attesters(), receipt, reterr);
 }
 
+/* A receipt that nothing asks for is not looked into; one that was named and is not there was misspelt. */
+static int find_receipt(const struct nc_invocation *invocation, struct nc_error *reterr)
+{
+	const char *path = nc_option(invocation, NC_OPTION_RECEIPT);
+
+	if (path && access(path, R_OK) < 0)
+		return nc_error_sys(reterr, NC_E_RECEIPT_INVALID, -errno, "open the receipt %s", path);
+	return 0;
+}
+
 static void print_admitted(const struct nc_capability *capability, const json_t *effective, bool json)
 {
 	NC_JSON json_t *document = NULL;
@@ -272,6 +282,8 @@ static int admit(const struct nc_invocation *invocation, struct nc_capability *c
 		r = apply_ceiling(invocation, capability, &effective, reterr);
 	/* A receipt is looked at only where the grade that it would prove is advertised. */
 	consulted = nc_option(invocation, NC_OPTION_RECEIPT) && capability->egress_certification == NC_GRADE_SECURITY_BOUNDARY;
+	if (!r)
+		r = find_receipt(invocation, reterr);
 	if (!r && consulted)
 		r = read_receipt(invocation, &receipt, reterr);
 	if (!r)

@@ -83,7 +83,7 @@ const struct argp_option nc_attach_options[] = {{"cgroup", NC_OPTION_CGROUP, "CG
 						OPTION_ATTESTER,
 						OPTION_BIND,
 						OPTION_STATUS_FD,
-						OPTION_DEADLINE,
+						{"deadline", NC_OPTION_DEADLINE, "SECONDS", 0, "give up when the cgroup is not sealed by then", 0},
 						OPTION_LIFETIME,
 						OPTION_GRACE,
 						OPTION_ON_DEATH,
@@ -94,7 +94,7 @@ const struct argp_option nc_exec_options[] = {
 	OPTION_ENV_FD,
 	OPTION_STATUS_FD,
 	OPTION_DEADLINE,
-	OPTION_LIFETIME,
+	{"lifetime", NC_OPTION_LIFETIME, "SECONDS", 0, "end COMMAND this long after its start", 0},
 	OPTION_GRACE,
 	OPTION_PTY,
 	{0}};

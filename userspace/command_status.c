@@ -23,6 +23,8 @@ static const char *state_word(const struct nc_instance_row *row)
 {
 	if (row->owner_lives)
 		return "live";
+	if (row->undead)
+		return "undead";
 	return row->kept ? "kept" : "orphan";
 }
 

@@ -57,7 +57,9 @@ const struct nc_command nc_commands[] = {
 	 .summary = "start a command inside a live instance",
 	 .text = "Starts COMMAND under one authority of INSTANCE. `--authority plane` is the only way to the plane's destinations, and the only "
 		 "process that is "
-		 "handed the plane's credentials (--plane-env-fd). An authority has one live process tree at most. Exit statuses are those of `run`.",
+		 "handed the plane's credentials (--plane-env-fd). An authority has one live process tree at most, so `--authority workload` is "
+		 "refused "
+		 "(instance_busy) while the command of `run`, or what `attach` watches, lives. Exit statuses are those of `run`.",
 	 .options = nc_exec_options,
 	 .function = nc_command_exec,
 	 .privileged = true,
@@ -69,9 +71,9 @@ const struct nc_command nc_commands[] = {
 	 .name = "update",
 	 .arguments = "INSTANCE --profile PROFILE",
 	 .summary = "exchange the policy of a live instance",
-	 .text = "Seals the destinations of PROFILE, the workload's and the plane's, as a new revision and switches to it at once. What it says "
-		 "about the "
-		 "process was settled at the start. Connections that it does not list end with an "
+	 .text = "Seals the destinations of PROFILE, the workload's and the plane's, as a new revision and switches to it at once; the names in "
+		 "plane.credentials are its names from then on. What it says about the process was settled at the start. Connections that it does "
+		 "not list end with an "
 		 "error at the "
 		 "application, others never notice. A profile that is refused leaves the policy before in force.",
 	 .options = nc_update_options,
@@ -153,9 +155,12 @@ const struct nc_command nc_commands[] = {
 	 .name = "explain",
 	 .arguments = "--profile PROFILE|--instance NAME HOST:PORT[/udp] | WORD",
 	 .summary = "say what the verdict would be and why, or what a word means",
-	 .text = "Runs the kernel's own verdict code on a profile and a destination, without privileges and without a network. Exits 0 when the "
-		 "answer is allow "
-		 "and 1 when it is deny. With a single WORD it explains a reason or an error code.",
+	 .text = "Runs the kernel's own verdict code on a profile and a destination, without privileges. A name that the profile lists is asked for, "
+		 "of "
+		 "the servers that an instance would ask; nothing else goes to a network. Exits 1 when the answer is deny, else 0: allow, or "
+		 "redirect "
+		 "to the instance's resolver. With a single WORD it explains a word that netcordon prints: a reason, an error, a state, a cause, a "
+		 "clause, a way out.",
 	 .options = nc_explain_options,
 	 .function = nc_command_explain,
 	 .least = 1,
@@ -172,7 +177,7 @@ const struct nc_command nc_commands[] = {
 	 .name = "host down",
 	 .arguments = "",
 	 .summary = "take the programs away",
-	 .text = "Refused while an instance lives, unless --force, which ends the instances first.",
+	 .text = "Refused while an instance lives, unless --force, which first ends the instances as `stop` does, so that their evidence closes.",
 	 .options = nc_host_down_options,
 	 .function = nc_command_host_down,
 	 .privileged = true},
@@ -270,7 +275,7 @@ const struct nc_command nc_commands[] = {
 	 .no_config = true},
 	{.group = "Conformance",
 	 .name = "admit",
-	 .arguments = "--capability FILE|run|attach --profile PROFILE [OPTION...]",
+	 .arguments = "--capability FILE|run|attach|oci-hook --profile PROFILE [OPTION...]",
 	 .summary = "would this profile be admitted on this provider",
 	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything "
 		 "else. "

@@ -169,6 +169,8 @@ int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *re
 int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr);
+/* `explain` with a word instead of a destination (explain_words.c). */
+int nc_command_explain_word(const struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_key_generate(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_key_public(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_evidence_verify(struct nc_invocation *invocation, struct nc_error *reterr);

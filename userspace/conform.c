@@ -71,14 +71,14 @@ static int check_ids(const char *list, struct nc_error *reterr)
 	return 0;
 }
 
-static bool wanted(const struct nc_conform_options *options, const struct nc_case *row)
+bool nc_conform_wanted(const struct nc_conform_options *options, const struct nc_case *row)
 {
 	if (options->only_case && !in_list(options->only_case, row->id))
 		return false;
 	return !options->only_fact || !strcmp(options->only_fact, nc_fact_word(row->fact));
 }
 
-static int choose_cases(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_error *reterr)
+int nc_conform_check_choice(const struct nc_conform_options *options, struct nc_error *reterr)
 {
 	enum nc_fact fact;
 
@@ -86,6 +86,15 @@ static int choose_cases(const struct nc_conform_options *options, struct nc_conf
 		return -ENOENT;
 	if (options->only_fact && !nc_fact_parse(options->only_fact, &fact))
 		return nc_error_set(reterr, NC_E_CASE_UNKNOWN, -ENOENT, "there is no fact \"%s\"", options->only_fact);
+	return 0;
+}
+
+static int choose_cases(const struct nc_conform_options *options, struct nc_conformance *conformance, struct nc_error *reterr)
+{
+	int r = nc_conform_check_choice(options, reterr);
+
+	if (r < 0)
+		return r;
 	conformance->results = calloc(nc_case_count, sizeof(*conformance->results));
 	if (!conformance->results)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "choose the cases");
@@ -93,7 +102,7 @@ static int choose_cases(const struct nc_conform_options *options, struct nc_conf
 	for (size_t i = 0; i < nc_case_count; i++) {
 		if (!nc_case_applies(&nc_cases[i], &conformance->driver))
 			continue;
-		if (wanted(options, &nc_cases[i]))
+		if (nc_conform_wanted(options, &nc_cases[i]))
 			conformance->results[conformance->count++].row = &nc_cases[i];
 		else
 			conformance->whole = false;

@@ -66,6 +66,9 @@ int nc_conform(const struct nc_conform_options *options, struct nc_conformance *
 void nc_conformance_free(struct nc_conformance *conformance);
 /* Does this case make sense for the provider? */
 bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver);
+/* only_case and only_fact: are there such (CASE_UNKNOWN), and is the row among what they choose? */
+int nc_conform_check_choice(const struct nc_conform_options *options, struct nc_error *reterr);
+bool nc_conform_wanted(const struct nc_conform_options *options, const struct nc_case *row);
 /* A fact stands when every case of it was run and is green, a twin and a refusal among them. */
 void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT]);
 

@@ -418,6 +418,10 @@ static const struct nc_actor_part parts[] = {
 	{NC_CONSTRUCTION_KEY, NULL, nc_actor_keys, NULL},
 	{NC_CONSTRUCTION_NEW_NAMESPACE, NULL, nc_actor_linked, NULL},
 	{NC_CONSTRUCTION_FORWARDED, nc_actor_forwarding, NULL, NULL},
+	{NC_CONSTRUCTION_FORWARDED_NODE, nc_actor_make_forwarding_node, NULL, NULL},
+	{NC_CONSTRUCTION_NODE, nc_actor_make_node, nc_actor_watch_node, NULL},
+	{NC_CONSTRUCTION_SERVED, nc_actor_make_node, nc_actor_watch_mounts, NULL},
+	{NC_CONSTRUCTION_AUTOMOUNTED, nc_actor_mount_hosts, nc_actor_read_hosts, nc_actor_unmount_hosts},
 };
 
 static void *play(void *context)
@@ -448,8 +452,13 @@ int nc_actor_begin(struct nc_cast *cast, struct nc_stage *stage, const json_t *r
 	actor = calloc(1, sizeof(*actor));
 	if (!actor)
 		return nc_error_sys(reterr, NC_E_WORLD_FAILED, -ENOMEM, "start an actor");
-	*actor = (struct nc_actor){
-		.cast = cast, .stage = stage, .part = part, .request = request ? json_deep_copy(request) : NULL, .master = -1, .slave = -1};
+	*actor = (struct nc_actor){.cast = cast,
+				   .stage = stage,
+				   .part = part,
+				   .request = request ? json_deep_copy(request) : NULL,
+				   .master = -1,
+				   .slave = -1,
+				   .hosts = {-1, -1}};
 	if (prepared)
 		actor->prepared = *prepared;
 	*ret_actor = actor;

@@ -18,6 +18,7 @@ struct nc_actor {
 	const struct nc_actor_part *part;
 	bool acts;	   /* the thread runs */
 	int master, slave; /* a terminal of the matrix's own */
+	int hosts[2];	   /* where the kernel asks for the name of a host, and the folder that it is a name in; -1 */
 	atomic_bool over;
 };
 
@@ -57,6 +58,14 @@ void nc_actor_lender(struct nc_actor *actor);
 void nc_actor_keys(struct nc_actor *actor);
 void nc_actor_linked(struct nc_actor *actor);
 void nc_actor_forwarding(struct nc_actor *actor);
+/* conform_actor_device.c */
+void nc_actor_make_node(struct nc_actor *actor);
+void nc_actor_make_forwarding_node(struct nc_actor *actor);
+void nc_actor_watch_node(struct nc_actor *actor);
+void nc_actor_watch_mounts(struct nc_actor *actor);
+void nc_actor_mount_hosts(struct nc_actor *actor);
+void nc_actor_read_hosts(struct nc_actor *actor);
+void nc_actor_unmount_hosts(struct nc_actor *actor);
 /* conform_actor_handed.c: what the caller of a provider leaves open, and the terminal that it sits at */
 void nc_actor_leave_open(struct nc_actor *actor);
 void nc_actor_close(struct nc_actor *actor);

@@ -85,7 +85,11 @@
 	X(TERMINAL, "terminal", "the provider is started from a terminal, and the next program there reads what is typed")                           \
 	X(NEW_NAMESPACE, "new_namespace",                                                                                                            \
 	  "the client makes a network namespace, to which somebody outside gives a link, and dials an unlisted address")                             \
-	X(FORWARDED, "forwarded", "the workload's network namespace forwards")
+	X(FORWARDED, "forwarded", "the workload's network namespace forwards")                                                                       \
+	X(FORWARDED_NODE, "forwarded_node", "the same, and root outside has made a TUN device's node at another path, open to everybody")            \
+	X(NODE, "node", "root outside has made the node of a device that leads past sockets at another path, open to everybody")                     \
+	X(SERVED, "served", "the same, and the client mounts a file system of its own from it, in namespaces of its own; its source is the payload") \
+	X(AUTOMOUNTED, "automounted", "the map -hosts is mounted; a host's automounter is asked for the payload as the name of a host")
 #define NC_ENUM_CONSTRUCTION(symbol, ...) NC_CONSTRUCTION_##symbol,
 enum nc_construction { NC_CONSTRUCTIONS(NC_ENUM_CONSTRUCTION) NC_CONSTRUCTION_COUNT };
 const char *nc_construction_word(enum nc_construction construction);
@@ -100,12 +104,13 @@ enum {
 	NC_CASE_TOKEN = 64,	 /* the destination itself is permitted, what is said there is not: only the client's token counts */
 	NC_CASE_LAUNCH = 32,	 /* the refusal is that of the launch: the driver says `switches` failed, and nothing is started */
 	/* What a driver must be able to do for the case (words of nc_driver_offers): */
-	NC_CASE_CGROUPS = 256,	/* name the cgroups of its host */
-	NC_CASE_UPDATE = 512,	/* give a running instance another policy */
-	NC_CASE_LSM = 1024,	/* it has BPF security hooks that act */
-	NC_CASE_HELPERS = 2048, /* it serves names on the workload's loopback by a process that can be killed */
-	NC_CASE_PINS = 4096,	/* say where it pins what enforces, and what the workload may reach */
-	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM | NC_CASE_HELPERS | NC_CASE_PINS,
+	NC_CASE_CGROUPS = 256,	  /* name the cgroups of its host */
+	NC_CASE_UPDATE = 512,	  /* give a running instance another policy */
+	NC_CASE_LSM = 1024,	  /* it has BPF security hooks that act */
+	NC_CASE_HELPERS = 2048,	  /* it serves names on the workload's loopback by a process that can be killed */
+	NC_CASE_PINS = 4096,	  /* say where it pins what enforces, and what the workload may reach */
+	NC_CASE_RINGLESS = 16384, /* no such hooks act: rings of io_uring are the provider's to refuse */
+	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM | NC_CASE_HELPERS | NC_CASE_PINS | NC_CASE_RINGLESS,
 	NC_CASE_APART = 8192, /* what the driver sets up for it is for nothing else, since it is spoiled */
 };
 

@@ -77,6 +77,10 @@
 	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", "terminal_injection", 4, UDP, REFUSED, TERMINAL, NULL, "attempt type %g /dev/tty",         \
 		     switches, "", DIRECT, title)
 
+#define NODE(id, path, base, construction, device, verb, switches, flags, title)                                                                     \
+	CASE_WITHOUT(base, DEFAULT_DENY, "deny." id ".4", path, 4, UDP, REFUSED, construction, device, "attempt " verb " %d %g", switches, "",       \
+		     DIRECT | (flags), title)
+
 const struct nc_case nc_cases[] = {
 	/* exact_destination_match */
 	MATCH("match.listed.tcp", "tcp_connect", TCP, REACHED, LISTED, NULL, "curl", "", "", 0, "a listed address and port is reached"),
@@ -235,8 +239,8 @@ const struct nc_case nc_cases[] = {
 	DENY("uring.udp", "io_uring_calls", UDP, "iouring-send inline %t %p", "ring_filter listed", "a datagram through a ring"),
 	DENY("uring.socket", "io_uring_socket", TCP, "iouring-socket-tcp inline %t %p", "ring_filter listed", "a socket that a ring makes"),
 	DENY("mptcp", "mptcp", TCP, "mptcp %t %p", "protocol label guard", "Multipath TCP"),
-	DENY("sctp", "sctp", IPPROTO_SCTP, "sctp %t %p", "protocol listed egress_form egress_destination", "SCTP"),
-	DENY("dccp", "dccp", IPPROTO_DCCP, "dccp %t %p", "protocol listed egress_form egress_destination", "DCCP"),
+	DENY("sctp", "sctp", IPPROTO_SCTP, "sctp %t %p", "protocol listed egress_form egress_destination ingress", "SCTP"),
+	DENY("dccp", "dccp", IPPROTO_DCCP, "dccp %t %p", "protocol listed egress_form egress_destination ingress", "DCCP"),
 	ACTED("child", "child_cgroup", TCP, CHILD, "-w %g tcp %t %p", "listed", NC_CASE_DIRECT_ONLY, "from a child cgroup"),
 	ACTED("unsealed", "unsealed_cgroup", TCP, UNSEALED, "tcp %t %p", "label", NC_CASE_CGROUPS, "from a cgroup without a policy"),
 	ACTED("inherited", "inherited_descriptor", UDP, INHERITED, "use-fd %f", "descriptors", NC_CASE_ANY_PAYLOAD,
@@ -290,7 +294,7 @@ const struct nc_case nc_cases[] = {
 		     "attempt udplite %t %p", "protocol", "guard_routes", 0, "UDP-Lite, and nothing behind sock_create"),
 	CASE_WITHOUT("egress_form egress_destination", DEFAULT_DENY, "deny.protocol.alone.6", "udplite", 6, IPPROTO_UDPLITE, REFUSED, UNLISTED, NULL,
 		     "attempt udplite %t %p", "protocol", "guard_routes", 0, "UDP-Lite, and nothing behind sock_create"),
-	ACTED_WITHOUT("listed", "ring.alone", "io_uring_calls", TCP, UNLISTED, "iouring-connect inline %t %p", "ring_filter", 0,
+	ACTED_WITHOUT("listed", "ring.alone", "io_uring_calls", TCP, UNLISTED, "iouring-connect inline %t %p", "ring_filter", NC_CASE_RINGLESS,
 		      "a ring, and nothing but its filter"),
 	ACTED("self", "host_address", UDP, SELF_LISTED, "udp-sendto %t %p", "egress_loopback", DIRECT, "a listed address that is the host's own"),
 	ACTED_WITHOUT("flows_end", "tightened", "tightened_policy", TCP, TIGHTENED, "hold-tcp %t %p", "egress_revision", DIRECT | NC_CASE_UPDATE,
@@ -321,12 +325,27 @@ const struct nc_case nc_cases[] = {
 	     "RDS, which the kernel dials itself"),
 	CASE(DEFAULT_DENY, "deny.vsock.4", "vsock", 4, TCP, REFUSED, HELPER, "vsock", "attempt -w %g vsock-local %p", "call_filter", "", 0,
 	     "a helper outside behind a vsock port"),
-	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter label listed",
+	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter label listed guard",
 	     "guard_routes", DIRECT, "SMC, which falls back to TCP"),
 	CASE(DEFAULT_DENY, "deny.tipc.4", "other_families", 4, TCP, REFUSED, HELPER, "tipc", "attempt -w %g tipc %p", "call_filter", "", 0,
 	     "a helper outside behind a TIPC service"),
-	CASE(DEFAULT_DENY, "deny.tun.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p", "privileges", "",
+	CASE(DEFAULT_DENY, "deny.tun.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p", "privileges device", "",
 	     NC_CASE_PRIVILEGED | DIRECT, "a device of the workload's own, from which the host forwards"),
+	CASE_WITHOUT("device", DEFAULT_DENY, "deny.tun.user.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p",
+		     "privileges", "", NC_CASE_PRIVILEGED | DIRECT, "the same, and nothing but the user's lack of power"),
+	CASE_WITHOUT("privileges", DEFAULT_DENY, "deny.tun.node.4", "tun_device", 4, UDP, REFUSED, FORWARDED_NODE, "net/tun",
+		     "attempt tun-send-at %d %t %p", "device", "", NC_CASE_PRIVILEGED | DIRECT, "the same with power, by a node at another path"),
+	NODE("node.fuse", "fuse_device", NULL, NODE, "fuse", "hold-device", "device", 0, "a FUSE node at another path"),
+	NODE("node.fuse.mounted", "fuse_device", NULL, SERVED, "fuse", "fuse-mount", "device", 0,
+	     "a file system of the workload's own, mounted in namespaces of its own"),
+	NODE("node.autofs", "autofs_device", NULL, NODE, "autofs", "hold-device", "device", 0, "the automounter's node at another path"),
+	NODE("node.vhost", "vhost_device", NULL, NODE, "vhost-vsock", "hold-device", "device", 0, "a vhost-vsock node at another path"),
+	NODE("node.rdma", "rdma_device", NULL, NODE, "infiniband", "hold-device", "device", 0, "an RDMA node at another path"),
+	NODE("node.vfio", "passthrough_device", NULL, NODE, "vfio/vfio", "hold-device", "device", 0, "a VFIO node at another path"),
+	NODE("node.memory", "memory_device", NULL, NODE, "mem", "hold-device", "privileges device", NC_CASE_PRIVILEGED,
+	     "the machine's memory, by a node at another path"),
+	CASE(DEFAULT_DENY, "deny.automounter.4", "automounter", 4, UDP, REFUSED, AUTOMOUNTED, NULL, "attempt look-up %d", "mounts", "", DIRECT,
+	     "a name that the host's automounter is asked to dial"),
 	CASE(DEFAULT_DENY, "deny.vxlan.4", "tunnel_device", 4, UDP, REFUSED, UNLISTED, NULL, "attempt vxlan %i %t %p", "privileges label", "",
 	     NC_CASE_PRIVILEGED | NC_CASE_ANY_PAYLOAD | DIRECT, "a tunnel of the workload's own"),
 	ACTED("namespace", "new_namespace", TCP, NEW_NAMESPACE, "netns-tcp %g %t %p", "listed", DIRECT, "a network namespace of the workload's own"),

@@ -144,14 +144,17 @@ json_t *nc_conform_json(const struct nc_conformance *conformance)
 			 (json_int_t)conformance->seconds, "facts", facts, "cases", nc_conform_cases_json(conformance));
 }
 
-json_t *nc_conform_list_json(void)
+json_t *nc_conform_list_json(const struct nc_conform_options *options)
 {
 	json_t *cases = json_array();
 
 	for (size_t i = 0; i < nc_case_count; i++) {
 		const struct nc_case *row = &nc_cases[i];
-		json_t *one = case_json(row);
+		json_t *one;
 
+		if (!nc_conform_wanted(options, row))
+			continue;
+		one = case_json(row);
 		json_object_set_new(one, "title", json_string(row->title));
 		json_object_set_new(one, "construction", json_string(nc_construction_word(row->construction)));
 		json_object_set_new(one, "variant", json_string(row->variant ?: ""));
@@ -164,7 +167,7 @@ json_t *nc_conform_list_json(void)
 	return json_pack("{s:i s:o}", "matrix_version", NC_MATRIX_VERSION, "cases", cases);
 }
 
-int nc_conform_show_list(struct nc_error *reterr)
+int nc_conform_show_list(const struct nc_conform_options *options, struct nc_error *reterr)
 {
 	struct nc_table *table = nc_table_new(6);
 	int r;
@@ -174,6 +177,8 @@ int nc_conform_show_list(struct nc_error *reterr)
 		const struct nc_case *row = &nc_cases[i];
 		char protocol[24];
 
+		if (!nc_conform_wanted(options, row))
+			continue;
 		snprintf(protocol, sizeof(protocol), "%s/ipv%d", nc_protocol_word(row->protocol), row->family);
 		nc_table_row(table, row->id, nc_fact_word(row->fact), row->path, protocol, nc_expectation_word(row->expectation), row->title);
 	}

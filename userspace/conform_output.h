@@ -14,10 +14,10 @@ void nc_conform_show_tap(const struct nc_conformance *conformance);
 json_t *nc_conform_json(const struct nc_conformance *conformance);
 /* The array "cases" of statements and of --json. */
 json_t *nc_conform_cases_json(const struct nc_conformance *conformance);
-/* The cases themselves: what --list prints. The digest of its canonical bytes names the matrix. */
-json_t *nc_conform_list_json(void);
+/* The cases themselves, those that only_case and only_fact choose: what --list prints. The digest of the canonical bytes of all names the matrix. */
+json_t *nc_conform_list_json(const struct nc_conform_options *options);
 /* Fact by path, family and protocol: how many cases there are. */
-int nc_conform_show_list(struct nc_error *reterr);
+int nc_conform_show_list(const struct nc_conform_options *options, struct nc_error *reterr);
 
 const char *nc_protocol_word(uint8_t protocol);
 

@@ -60,7 +60,7 @@ static int check_digest(const char *what, const char *text, size_t length, const
 /* The table must be the one of this very program: a signer does not sign for cases that it does not know. */
 static int check_matrix(const struct bundle *bundle, struct nc_error *reterr)
 {
-	NC_JSON json_t *own = nc_conform_list_json();
+	NC_JSON json_t *own = nc_conform_list_json(&(struct nc_conform_options){0});
 	NC_FREE char *text = NULL, *canonical = NULL;
 	size_t length, own_length;
 	int r = read_file(bundle->fd, NC_BUNDLE_MATRIX, &text, &length, reterr);

@@ -132,7 +132,7 @@ static int canonical_of(const json_t *value, struct text *text, struct nc_error 
 int nc_conform_bundle_write(const char *folder, const struct nc_conformance *conformance, const char *manifest, struct nc_error *reterr)
 {
 	OWNED_TEXT struct text transcripts = {0}, matrix = {0}, statement = {0};
-	NC_JSON json_t *document = NULL, *list = nc_conform_list_json();
+	NC_JSON json_t *document = NULL, *list = nc_conform_list_json(&(struct nc_conform_options){0});
 	struct nc_receipt receipt;
 	NC_CLOSE int fd = -1;
 	int r = transcripts_of(conformance, &transcripts, reterr);

@@ -140,6 +140,46 @@ int nc_launch_stop(const struct nc_host_options *host, const char *instance, int
 	return with_host(host, instance, timeout_ms, true, ret_evidence, reterr);
 }
 
+/* What nc_launch_stop_all looks for: those that somebody supervises. */
+struct supervised {
+	bool tell_them; /* in this pass */
+	unsigned int count;
+	struct search last;
+	struct nc_error *reterr;
+};
+
+static int one_supervised(void *context, const struct nc_instance_row *row)
+{
+	struct supervised *all = context;
+
+	if (!row->owner_lives)
+		return 0;
+	all->last = (struct search){.name = "that ends", .owner_lives = true};
+	memcpy(all->last.folder, row->folder, sizeof(all->last.folder));
+	all->count++;
+	return all->tell_them ? signal_supervisor(&all->last, all->reterr) : 0;
+}
+
+int nc_launch_stop_all(struct nc_host *host, int timeout_ms, unsigned int *ret_stopped, struct nc_error *reterr)
+{
+	int64_t until = nc_now_ns() + timeout_ms * 1000000ll;
+	struct supervised all = {.tell_them = true, .reterr = reterr};
+	int r = nc_instances(host, one_supervised, &all, reterr);
+	unsigned int told = all.count;
+
+	while (r == 0 && all.count) {
+		int64_t now = nc_now_ns();
+
+		if (now >= until)
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "%u instances have not ended when asked", all.count);
+		sleep_on(&all.last, (until - now) / 1000000 + 1);
+		all = (struct supervised){.reterr = reterr};
+		r = nc_instances(host, one_supervised, &all, reterr);
+	}
+	*ret_stopped = told;
+	return r;
+}
+
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr)
 {
 	return with_host(host, instance, timeout_ms, false, ret_evidence, reterr);

@@ -86,16 +86,23 @@ static bool is_unnamed_pair(int fd)
 	       is_unnamed(peer_name, fd);
 }
 
+bool nc_descriptor_is_handle(long file_system)
+{
+	for (size_t i = 0; i < sizeof(refused_file_systems) / sizeof(refused_file_systems[0]); i++) {
+		if ((unsigned)file_system == (unsigned)refused_file_systems[i])
+			return true;
+	}
+	return false;
+}
+
 static int file_kind(int fd, const char **ret_kind, struct nc_error *reterr)
 {
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) < 0)
 		return nc_error_sys(reterr, NC_E_DESCRIPTOR_REFUSED, -errno, "descriptor %d: fstatfs", fd);
-	for (size_t i = 0; i < sizeof(refused_file_systems) / sizeof(refused_file_systems[0]); i++) {
-		if ((unsigned)fs.f_type == (unsigned)refused_file_systems[i])
-			return refuse(fd, "a file of a kernel interface", reterr);
-	}
+	if (nc_descriptor_is_handle(fs.f_type))
+		return refuse(fd, "a file of a kernel interface", reterr);
 	*ret_kind = "file";
 	return 0;
 }

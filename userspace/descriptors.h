@@ -63,4 +63,7 @@ size_t nc_relay_polls(const struct nc_relay *relay, struct pollfd *polls);
 void nc_relay_step(struct nc_relay *relay);
 void nc_relay_close(struct nc_relay *relay);
 
+/* Are regular files of this kind of file system (statfs(2): f_type) handles of the kernel's, and not data? */
+bool nc_descriptor_is_handle(long file_system);
+
 #endif

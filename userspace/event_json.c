@@ -51,7 +51,7 @@ static int add_destination(json_t *record, const struct nc_event *event)
 {
 	int r = 0;
 
-	/* Programs that refuse a socket, a bind or an option speak of no destination; they leave the family 0. */
+	/* Programs that refuse a socket, a bind, an option or a device speak of no destination; they leave the family 0. */
 	if (event->family) {
 		r |= json_object_set_new(record, "family", WORD(families, event->family));
 		r |= json_object_set_new(record, "destination", address_text(&event->destination));

@@ -13,4 +13,26 @@
 /* Members of the launch statement that every later statement repeats; NULL-terminated. */
 static const char *const nc_evidence_identity[] = {"instance", "generation", "boot_id", "manifest", NULL};
 
+/* Why an instance ended: result.cause of the closing statement and of `exited`. */
+#define NC_CAUSES(X)                                                                                                                                 \
+	X("exited", "the command ended by itself")                                                                                                   \
+	X("signalled", "a signal ended the command")                                                                                                 \
+	X("stopped", "`stop`, `host down --force` or TERM to the supervisor ended it")                                                               \
+	X("lifetime", "--lifetime was over")                                                                                                         \
+	X("membership_lost", "a process of the workload was moved out of its cgroup; all were killed at once")                                       \
+	X("edge_lost", "the edge, which resolves names and reads events, died; all were killed at once")                                             \
+	X("program_lost", "a program of the cordon was no longer in force; all were killed at once")                                                 \
+	X("emptied", "`attach`: the cgroup became empty")
+
+/* What can happen to a name that was asked for: symbol of enum nc_resolver_happening without its prefix, the record's `reason`, what it means. */
+#define NC_NAME_REASONS(X)                                                                                                                           \
+	X(RESOLVED, "name_granted", "the name was resolved; its addresses are granted for their lifetime")                                           \
+	X(RESOLVER_NOT_LISTED, "name_not_listed", "the profile does not list the name: no server was asked")                                         \
+	X(RESOLVER_NOT_PUBLIC, "answer_not_public", "an address that is not public was left out of the answer, and is not granted")                  \
+	X(RESOLVER_FLOOR, "answer_on_floor", "an address on the host floor was left out of the answer, and is not granted")                          \
+	X(RESOLVER_NO_NAME, "name_without_address", "the servers say that the name, or this record of it, does not exist")                           \
+	X(RESOLVER_FAILED, "upstream_failed", "no name server answered")                                                                             \
+	X(RESOLVER_STALE, "upstream_failed_grace", "no name server answered; the last answer was given again")                                       \
+	X(RESOLVER_GRANT_REFUSED, "grant_refused", "the grant could not be installed, so the answer was SERVFAIL")
+
 #endif

@@ -257,6 +257,9 @@ static void judge_closed(const struct reading *reading, struct nc_evidence_repor
 		say(report, NC_EVIDENCE_INCOMPLETE, "the newest of %" PRIu64 " checkpoints is missing", closing->checkpoints);
 	else if (closing->losses)
 		say(report, NC_EVIDENCE_INCOMPLETE, "%" PRIu64 " events were lost: what they were is unknown", closing->losses);
+	else if (json_array_size(json_object_get(closing->statement, "not_drained")))
+		say(report, NC_EVIDENCE_INCOMPLETE, "%zu processes were killed and had not ended: what becomes of them is unknown",
+		    json_array_size(json_object_get(closing->statement, "not_drained")));
 	else if (closing->names_not_told)
 		say(report, NC_EVIDENCE_INCOMPLETE, "%" PRIu64 " happenings of names were counted and not recorded", closing->names_not_told);
 	else if (closing->repeats_lost) /* the table is the host's: what a neighbour does must not spoil what was told */

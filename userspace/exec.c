@@ -275,7 +275,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 
 static int phase_end(struct nc_launch *launch, struct nc_error *reterr)
 {
-	nc_child_end(&launch->child);
+	nc_child_end(&launch->child, NC_CHILD_END_MS);
 	return nc_exec_record(launch, reterr) ?: nc_status_exited(launch, reterr);
 }
 

@@ -169,7 +169,8 @@ static const char *condition_of(const struct nc_explanation *e)
 	if (e->host.literal || e->decision != NC_ALLOW)
 		return "";
 	if (e->reason == NC_REASON_MODE_UNRESTRICTED)
-		return "if the name's address is public and not on the host floor";
+		return "the name's address is public and not on the host floor, and a server that resolves it can be reached: this mode has no "
+		       "resolver";
 	return "while the resolver's grant for an address that it vetted lives";
 }
 

@@ -41,7 +41,8 @@ static pid_t start(const char *name, const union nc_address *servers, size_t ser
 	return r < 0 ? r : pid;
 }
 
-static int judge(const struct nc_profile *profile, const struct nc_explain_question *question, const char *text, uint32_t ttl,
+/* name: as the policy has it, which the question's spelling need not be. */
+static int judge(const struct nc_profile *profile, const struct nc_explain_question *question, const char *name, const char *text, uint32_t ttl,
 		 struct nc_explain_address *ret_address, struct nc_error *reterr)
 {
 	struct nc_explain_question asked = *question;
@@ -49,7 +50,7 @@ static int judge(const struct nc_profile *profile, const struct nc_explain_quest
 	int r;
 
 	asked.host = text;
-	asked.granted = question->host;
+	asked.granted = name;
 	r = nc_explain(profile, &asked, &said, reterr);
 	if (r < 0)
 		return r;
@@ -67,7 +68,7 @@ static void read_addresses(const struct nc_profile *profile, const struct nc_exp
 
 	while (explanation->address_count < NC_EXPLAIN_ADDRESSES && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%127s %u", text, &ttl) == 2 &&
-		    judge(profile, question, text, ttl, &explanation->addresses[explanation->address_count], &error) == 0)
+		    judge(profile, question, explanation->host.name, text, ttl, &explanation->addresses[explanation->address_count], &error) == 0)
 			explanation->address_count++;
 	while (fgets(line, sizeof(line), file))
 		;

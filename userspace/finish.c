@@ -19,11 +19,20 @@
 
 #define KILL_MS 5000
 
+/* What a signal does not end waits in the kernel, for somebody who does not answer: then that is what the evidence says, and everything else is closed. */
 static int empty(struct nc_launch *launch, struct nc_error *reterr)
 {
-	nc_child_end(&launch->child);
-	return nc_claim_kill(launch->claim, NC_AUTHORITY_WORKLOAD, KILL_MS, reterr)
-		       ?: nc_claim_kill(launch->claim, NC_AUTHORITY_PLANE, KILL_MS, reterr);
+	int r = 0;
+
+	if (launch->child.pid > 0)
+		kill(launch->child.pid, SIGKILL);
+	for (enum nc_authority authority = NC_AUTHORITY_WORKLOAD; authority <= NC_AUTHORITY_PLANE && r >= 0; authority++) {
+		r = nc_claim_kill(launch->claim, authority, KILL_MS, reterr);
+		if (r == -ETIMEDOUT)
+			r = nc_left_note(launch, authority, reterr);
+	}
+	nc_child_end(&launch->child, launch->ending.left ? 0 : KILL_MS);
+	return r;
 }
 
 static int drain(struct nc_launch *launch, struct nc_error *reterr)
@@ -117,7 +126,9 @@ static int compose_closing(struct nc_launch *launch, uint64_t repeats_lost, json
 				 nc_json_u64(workload.by_reason[NC_COUNTER_LOST] + plane.by_reason[NC_COUNTER_LOST] + launch->events_lost),
 				 "policy_intact", ending->policy_intact, "sockets_destroyed", (json_int_t)ending->sockets_destroyed, "names_not_told",
 				 nc_json_u64(launch->names_cut), "repeats_lost", nc_json_u64(repeats_lost));
-	return *ret_closing ? 0 : nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
+	if (!*ret_closing || (ending->left && json_object_set(*ret_closing, "not_drained", ending->left) < 0))
+		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for the closing statement");
+	return 0;
 }
 
 /* Is every NAT64 prefix of the seal still in force? */
@@ -158,9 +169,12 @@ static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)
 	return r < 0 ? r : nc_evidence_close(NC_TAKE_PTR(launch->evidence), closing, reterr);
 }
 
+/* With something left in it the instance's record stays, for whoever looks next. */
 static int release(struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_claim_release(NC_TAKE_PTR(launch->claim), reterr);
+	int r = nc_claim_release(NC_TAKE_PTR(launch->claim), reterr);
+
+	return launch->ending.left ? nc_left_error(launch, reterr) : r;
 }
 
 /* What supervisors left that were killed, once nothing runs in it. The instance at hand is over: what goes wrong here is `host status`' to tell. */

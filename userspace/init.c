@@ -62,8 +62,6 @@ static void arrange_mounts(const struct nc_mount_plan *plan)
 
 		if (edit->kind == NC_MOUNT_HIDE)
 			must(mount("none", edit->point, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=000"), "hide a folder");
-		else if (edit->kind == NC_MOUNT_BLANK)
-			must(mount("/dev/null", edit->point, NULL, MS_BIND, NULL), "hide a device");
 		else
 			must(mount(NULL, edit->point, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | edit->flags, NULL), "make cgroup read-only");
 	}

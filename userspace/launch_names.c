@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include "address.h"
 #include "cleanup.h"
+#include "clock.h"
+#include "evidence_names.h"
 #include "host.h"
 #include "json.h"
 #include "launch_state.h"
@@ -257,19 +259,11 @@ int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *mess
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "answer the edge") : 0;
 }
 
-/* One row for each thing that can happen to a name: its word in evidence. */
 static const char *happening(uint32_t what)
 {
-	static const char *const words[] = {
-		[NC_RESOLVED] = "name_granted",
-		[NC_RESOLVER_NOT_LISTED] = "name_not_listed",
-		[NC_RESOLVER_NOT_PUBLIC] = "answer_not_public",
-		[NC_RESOLVER_FLOOR] = "answer_on_floor",
-		[NC_RESOLVER_NO_NAME] = "name_without_address",
-		[NC_RESOLVER_FAILED] = "upstream_failed",
-		[NC_RESOLVER_STALE] = "upstream_failed_grace",
-		[NC_RESOLVER_GRANT_REFUSED] = "grant_refused",
-	};
+#define WORD_OF(symbol, word, meaning) [NC_##symbol] = word,
+	static const char *const words[] = {NC_NAME_REASONS(WORD_OF)};
+#undef WORD_OF
 
 	return what < sizeof(words) / sizeof(words[0]) && words[what] ? words[what] : "unknown";
 }
@@ -282,8 +276,9 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 	if (!name->name.length)
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPROTO, "the edge spoke of an empty name");
 	nc_dns_name_to_text(&name->name, text, sizeof(text));
-	record = json_pack("{s:s, s:s, s:s, s:s, s:i}", "kind", "name", "authority", name->authority == NC_AUTHORITY_PLANE ? "plane" : "workload",
-			   "reason", happening(name->what), "name", text, "type", (int)(name->type & 0xffff));
+	record = json_pack("{s:s, s:o, s:s, s:s, s:s, s:i}", "kind", "name", "time_ns", nc_json_u64(nc_clock_boot_ns()), "authority",
+			   name->authority == NC_AUTHORITY_PLANE ? "plane" : "workload", "reason", happening(name->what), "name", text, "type",
+			   (int)(name->type & 0xffff));
 	if (!record)
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	if (name->has_address)

@@ -43,6 +43,7 @@ struct nc_ending {
 	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
+	json_t *left; /* processes that SIGKILL did not end; NULL: none */
 };
 
 struct nc_launch {
@@ -193,9 +194,12 @@ int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
 int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
 json_t *nc_ending_json(const struct nc_ending *ending);
+/* left.c: notes the processes that are still in the authority's cgroup, and what each waits for; the error that says so in one line (NOT_DRAINED) */
+int nc_left_note(struct nc_launch *launch, enum nc_authority authority, struct nc_error *reterr);
+int nc_left_error(const struct nc_launch *launch, struct nc_error *reterr);
 /* attach_checks.c: looks at every process in the cgroup from outside. `early`: what runs there now is the runtime's, and has not become the container yet, so
  * that only its namespaces say something. *ret_row: what was found; the caller owns it */
-int nc_attach_checks(int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr);
+int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr);
 /* probe.c: a process of ours, born in the authority's cgroup with a user of the instance's own, makes the canary's attempts and ends. */
 int nc_launch_probe(struct nc_launch *launch, const struct nc_order *order, int32_t results[NC_CANARY_ATTEMPTS], struct nc_error *reterr);
 /* status.c: lines on status_fd. Before the command runs a line that cannot be written is an error: the Runner is gone. */

@@ -18,6 +18,7 @@
 #include "address.h"
 #include "capability.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "evidence_names.h"
 #include "instance_state.h"
 #include "json.h"
@@ -266,6 +267,8 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "generation", nc_launch_generation_json(launch)) ||
 	    add(document, "boot_id", boot_id_json()) ||
 	    add(document, "time", time_json()) ||
+	    add(document, "time_ns", nc_json_u64(nc_clock_boot_ns())) ||
+	    (launch->canary.port_be && add(document, "canary", json_pack("{s:i}", "port", ntohs(launch->canary.port_be)))) ||
 	    add(document, "host", host_json()) ||
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||

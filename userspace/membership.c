@@ -10,31 +10,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "watch.h"
 
-/* The path that the kernel gives for the unified hierarchy: "0::/path". False when the process is gone. */
+/*
+ * The path that the kernel gives for the unified hierarchy: "0::/path", below however many lines of version 1. False when the process is gone; one without such
+ * a line, or with a path longer than any of ours, is in no cgroup of ours.
+ */
 static bool read_cgroup(int proc_fd, const char *pid, char ret_path[NC_PATH_MAX])
 {
-	char file[32], text[4096], *line;
+	char file[32];
 	NC_CLOSE int fd = -1;
-	ssize_t length;
+	NC_FCLOSE FILE *stream = NULL;
+	NC_FREE char *line = NULL;
+	size_t capacity = 0;
+	bool any = false;
 
 	snprintf(file, sizeof(file), "%.20s/cgroup", pid);
 	fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (length <= 0)
+	stream = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!stream)
 		return false;
-	text[length] = '\0';
-	line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
-	if (!line)
-		return false;
-	line += line == text ? 3 : 4;
-	line[strcspn(line, "\n")] = '\0';
-	snprintf(ret_path, NC_PATH_MAX, "%s", line);
-	return true;
+	fd = -1;
+	ret_path[0] = '\0';
+	while (getline(&line, &capacity, stream) > 0) {
+		any = true;
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(ret_path, NC_PATH_MAX, "%s", line + 3);
+		break;
+	}
+	return any;
 }
 
 /* What the kernel calls the cgroup: its path below the mount. */

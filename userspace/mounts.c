@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mounts.c - what the workload may not see or write: bpf file systems, automounted hosts and a few devices are covered, cgroup file systems made read-only
- *
- * Devices: many systems let everybody open these. What they do is past the hooks, or past the end of the instance.
+ * mounts.c - what the workload may not see or write: bpf file systems and automounted hosts are covered, cgroup file systems made read-only
  *
  * The plan is made by the supervisor from its own mountinfo (the child is born with a copy of that table) and carried out by the child in its own mount
  * namespace. Covering is cheaper than unmounting, which makes the kernel wait for a grace period, and as strong: in a mount namespace made by a less
  * privileged user namespace the kernel locks the cover and the read-only flag (mount_namespaces(7)).
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include "child.h"
 #include "cleanup.h"
 
@@ -24,17 +20,6 @@ static const struct {
 } kept_flags[] = {
 	{"nosuid", MS_NOSUID},	 {"nodev", MS_NODEV},		{"noexec", MS_NOEXEC},
 	{"noatime", MS_NOATIME}, {"nodiratime", MS_NODIRATIME}, {"relatime", MS_RELATIME},
-};
-
-static const struct {
-	const char *name; /* below a folder of devices */
-	int kind;
-	const char *reason;
-} devices[] = {
-	{"fuse", NC_MOUNT_BLANK,
-	 "a process that is killed while it has a file open which it serves itself never ends, and then its instance does not either"},
-	{"infiniband", NC_MOUNT_HIDE, "RDMA: an adapter sends what no socket sees"},
-	{"vhost-vsock", NC_MOUNT_BLANK, "a virtual machine's AF_VSOCK reaches the host"},
 };
 
 /* mountinfo writes blank, tab, newline and backslash as \ and three octal digits. In place. */
@@ -85,26 +70,6 @@ static int add_edit(struct nc_mount_plan *plan, int kind, unsigned long flags, c
 	return 0;
 }
 
-static bool is_kind(const char *path, int kind)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && (kind == NC_MOUNT_HIDE ? S_ISDIR(st.st_mode) : S_ISCHR(st.st_mode));
-}
-
-/* Those that are there now; one that a module brings later is not covered for those who live already. */
-static int add_devices(struct nc_mount_plan *plan, const char *point)
-{
-	char path[PATH_MAX];
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(devices) / sizeof(devices[0]); i++) {
-		if (snprintf(path, sizeof(path), "%s/%s", point, devices[i].name) < (int)sizeof(path) && is_kind(path, devices[i].kind))
-			r = add_edit(plan, devices[i].kind, 0, path);
-	}
-	return r;
-}
-
 /* "36 35 98:0 /root /point options optional... - type source super": proc_pid_mountinfo(5). */
 static int read_line(struct nc_mount_plan *plan, char *line)
 {
@@ -130,8 +95,6 @@ static int read_line(struct nc_mount_plan *plan, char *line)
 	/* the map -hosts (auto.master(5)): to look up a name below it makes the host's automounter dial that name */
 	if (strcmp(type, "bpf") == 0 || (strcmp(type, "autofs") == 0 && strcmp(source, "-hosts") == 0))
 		return add_edit(plan, NC_MOUNT_HIDE, 0, fields[4]);
-	if (strcmp(type, "devtmpfs") == 0 || strcmp(fields[4], "/dev") == 0)
-		return add_devices(plan, fields[4]);
 	if (strcmp(type, "cgroup") == 0 || strcmp(type, "cgroup2") == 0)
 		return add_edit(plan, NC_MOUNT_READ_ONLY, parse_flags(fields[5]), fields[4]);
 	return 0;

@@ -31,7 +31,7 @@ enum match {
 	ABOVE,
 	EQUAL_AND_PROTOCOL,
 	KIND
-}; /* of argument `argument` with `value`; EQUAL_AND_PROTOCOL: and argument 2 is not 0; KIND: its low four bits */
+}; /* of argument `argument` with `value`; EQUAL_AND_PROTOCOL: and argument 2 is not 0; KIND: its low four bits, the rest are flags */
 
 struct rule {
 	const char *call;
@@ -46,6 +46,16 @@ struct rule {
 #define FAMILY(number)                                                                                                                               \
 	{                                                                                                                                            \
 		"socket", EAFNOSUPPORT, ALWAYS, EQUAL, 0, number, "an address family that the hooks do not see"                                      \
+	}
+
+/*
+ * Of unix pairs only streams and sequenced packets are left, whose ends lead to each other and nowhere else: sendto() of a stream refuses a name, that of
+ * sequenced packets takes no notice of one, and connect() and listen() refuse an end that is connected. An end of a datagram pair may send to any name,
+ * and the kernel makes that pair of SOCK_RAW too (net/unix/af_unix.c, unix_create). So every kind but the two is named, also those that no kernel knows.
+ */
+#define PAIR(kind)                                                                                                                                   \
+	{                                                                                                                                            \
+		"socketpair", EAFNOSUPPORT, WITHOUT_UNIX, KIND, 1, kind, "an end of a pair that is no stream may send to any name"                   \
 	}
 
 static const struct rule rules[] = {
@@ -79,8 +89,23 @@ static const struct rule rules[] = {
 	FAMILY(13),
 	FAMILY(14),
 	FAMILY(15),
+	/* __sock_create() turns AF_INET with this kind, whatever the protocol, into AF_PACKET */
+	{"socket", EAFNOSUPPORT, ALWAYS, KIND, 1, SOCK_PACKET, "an address family that the hooks do not see"},
 	{"socketpair", EAFNOSUPPORT, ALWAYS, ABOVE, 0, AF_UNIX, "a pair is a unix pair"},
-	{"socketpair", EAFNOSUPPORT, WITHOUT_UNIX, KIND, 1, SOCK_DGRAM, "an end of a datagram pair may send to any name"},
+	PAIR(0),
+	PAIR(SOCK_DGRAM),
+	PAIR(SOCK_RAW),
+	PAIR(SOCK_RDM),
+	PAIR(SOCK_DCCP),
+	PAIR(7),
+	PAIR(8),
+	PAIR(9),
+	PAIR(SOCK_PACKET),
+	PAIR(11),
+	PAIR(12),
+	PAIR(13),
+	PAIR(14),
+	PAIR(15),
 };
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 

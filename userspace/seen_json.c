@@ -5,7 +5,7 @@
 #include "json.h"
 #include "seen_json.h"
 
-/* Programs that refuse a socket, a bind or an option speak of no destination: they leave port and address empty but for the first word, which tells apart
+/* Programs that refuse a socket, a bind, an option or a device speak of no destination: they leave port and address empty but for the first word, which tells apart
  * what was asked for (an event's `detail`). */
 static bool has_destination(const struct nc_seen_key *key)
 {
@@ -18,6 +18,7 @@ static bool has_destination(const struct nc_seen_key *key)
 	case NC_REASON_UNIX_PEER:
 	case NC_REASON_FAMILY_REFUSED:
 	case NC_REASON_PASSED_SOCKET:
+	case NC_REASON_DEVICE_REFUSED:
 		return key->port_be || key->destination.words_be[1] || key->destination.halves[1];
 	default:
 		return true;

@@ -150,4 +150,6 @@ void nc_undo_supervise(struct nc_launch *launch)
 
 	if (launch->started && launch->claim && launch->provider != NC_PROVIDER_EXEC)
 		nc_claim_kill(launch->claim, launch->authority, 5000, &ignored);
+	json_decref(launch->ending.left);
+	launch->ending.left = NULL;
 }

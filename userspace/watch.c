@@ -22,6 +22,7 @@
 #define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
 #define SETTLE_MS 20
 #define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
+#define GIVE_UP_MS 5000	    /* from the command's end, or that, to going on without those that do not end */
 
 enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_FIXED };
 
@@ -88,6 +89,8 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 	if (watch->launch->child.pid > 0)
 		kill(watch->launch->child.pid, SIGKILL); /* the whole pid namespace, wherever its processes have been moved */
 	nc_claim_kill(watch->launch->claim, watch->launch->authority, LAST_RESORT_MS, &ignored);
+	if (!watch->give_up_at)
+		watch->give_up_at = nc_now_ns() + GIVE_UP_MS * MS;
 }
 
 /* ---- what can happen -------------------------------------------------------------------------------------------------------------------------------- */
@@ -191,18 +194,26 @@ static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 	return 0;
 }
 
+/* The kernel ends the rest of the namespace, and then init. */
+static void command_gone(struct nc_watch *watch)
+{
+	watch->command_gone = true;
+	if (!watch->give_up_at)
+		watch->give_up_at = nc_now_ns() + GIVE_UP_MS * MS;
+}
+
 static void step_report(struct nc_watch *watch)
 {
 	struct nc_ending *ending = &watch->launch->ending;
 	struct nc_report report;
 
 	if (read(watch->launch->child.init_report, &report, sizeof(report)) != (ssize_t)sizeof(report) || report.kind != NC_REPORT_ENDED) {
-		watch->command_gone = true; /* the end of init itself follows, and says all that can be known */
+		command_gone(watch); /* the end of init itself follows, and says all that can be known */
 		return;
 	}
 	ending->known = true;
 	ending->wait_status = report.status;
-	watch->command_gone = true;
+	command_gone(watch);
 }
 
 static void step_signals(struct nc_watch *watch)
@@ -285,6 +296,8 @@ static int next_timeout(const struct nc_watch *watch, int64_t now)
 		next = watch->kill_at;
 	if (watch->last_resort_at && watch->last_resort_at < next)
 		next = watch->last_resort_at;
+	if (watch->give_up_at && watch->give_up_at < next)
+		next = watch->give_up_at;
 	return next <= now ? 0 : (int)((next - now) / MS) + 1;
 }
 
@@ -338,18 +351,23 @@ static int wait_and_step(struct nc_watch *watch, struct nc_error *reterr)
 	return step(watch, polls, count, reterr);
 }
 
+static bool given_up(const struct nc_watch *watch)
+{
+	return watch->give_up_at && nc_now_ns() >= watch->give_up_at;
+}
+
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr)
 {
 	struct nc_ending *ending = &watch->launch->ending;
 
-	while (!watch->init_gone) {
+	while (!watch->init_gone && !given_up(watch)) {
 		int r = wait_and_step(watch, reterr);
 
 		if (r < 0)
 			return r;
 	}
 	/* init's last word may still be in the pipe */
-	if (!watch->command_gone)
+	if (!watch->command_gone && watch->init_gone)
 		step_report(watch);
 	if (!ending->known) {
 		ending->known = true;
@@ -387,7 +405,7 @@ int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr)
 	if (fd < 0 && !over)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open cgroup.events");
 	watch->populated_fd = fd;
-	while (r == 0 && !over) {
+	while (r == 0 && !over && !given_up(watch)) {
 		r = look_populated(watch, &over, reterr);
 		if (r < 0 || over)
 			break;

@@ -8,7 +8,8 @@
 struct nc_watch {
 	struct nc_launch *launch;
 	int64_t term_at, kill_at, last_resort_at, look_at, checkpoint_at, settle_at; /* CLOCK_MONOTONIC ns; 0: not set */
-	bool dirty;								     /* something was recorded since the last checkpoint */
+	int64_t give_up_at; /* the command has ended, or was killed for good: what is left then is for the phase `end` to tell */
+	bool dirty;	    /* something was recorded since the last checkpoint */
 	bool init_gone, command_gone;
 	int populated_fd; /* attach: cgroup.events, which says so by POLLPRI; -1 */
 	bool was_populated;

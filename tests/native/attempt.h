@@ -99,9 +99,16 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("packet-bypass", packet_bypass, 3, "DEVICE ADDR4 PORT", "the same with PACKET_QDISC_BYPASS")                                               \
 	X("xdp", xdp, 3, "DEVICE ADDR4 PORT", "AF_XDP in copy mode: the same datagram")                                                              \
 	X("tun-send", tun_send, 2, "ADDR4 PORT", "a device of one's own, and a datagram that the host forwards from it")                             \
+	X("tun-send-at", tun_send_at, 3, "NODE ADDR4 PORT", "the same, by the device's node at another path")                                        \
+	X("hold-device", hold_device, 2, "NODE FILE", "open a device's node, then wait until FILE says that it was seen")                            \
+	X("make-device", make_device, 3, "NODE MAJOR MINOR", "mknod of a character device, then open it")                                            \
+	X("fuse-mount", fuse_mount, 2, "NODE FILE",                                                                                                  \
+	  "new user and mount namespace, a file system from NODE whose source is the payload, then wait until FILE says that it was seen")           \
+	X("look-up", look_up, 1, "FOLDER", "stat() of the payload as a name in FOLDER")                                                              \
 	X("vxlan", vxlan, 3, "DEVICE ADDR4 PORT", "a tunnel of one's own to ADDR4, and a frame into it")                                             \
 	X("tun", tun, 0, "", "open /dev/net/tun and make a device")                                                                                  \
 	X("family", family, 3, "FAMILY TYPE PROTOCOL", "socket() alone, by numbers")                                                                 \
+	X("families", families, -1, "FAMILY/TYPE/PROTOCOL...", "socket() alone, of each: all are refused with EAFNOSUPPORT")                         \
 	X("iouring-connect", iouring_connect, 3, "inline|async|sqpoll ADDR PORT", "TCP connect through a ring")                                      \
 	X("iouring-send", iouring_send, 3, "inline|async|sqpoll ADDR PORT", "UDP sendmsg through a ring")                                            \
 	X("iouring-socket", iouring_socket, 2, "inline|async|sqpoll FAMILY", "IORING_OP_SOCKET")                                                     \
@@ -112,7 +119,8 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("unix-abstract", unix_abstract, 1, "NAME", "AF_UNIX stream to an abstract name")                                                           \
 	X("unix-abstract-dgram", unix_abstract_dgram, 1, "NAME", "AF_UNIX datagram to an abstract name")                                             \
 	X("unix-pair", unix_pair, 0, "", "own socketpair, sendmsg with a file descriptor attached")                                                  \
-	X("unix-pair-dgram", unix_pair_dgram, 1, "PATH", "an end of a datagram socketpair used for sendto a path")                                   \
+	X("unix-pairs", unix_pairs, 1, "PATH", "pairs of every kind and with every flag, their ends used for sendto a path")                         \
+	X("pair", pair, 1, "KIND", "socketpair() alone, by number")                                                                                  \
 	X("unix-own", unix_own, 1, "PATH", "own listener on a path, own client")                                                                     \
 	X("scm-receive", scm_receive, 3, "PATH ADDR PORT", "take a socket from a helper outside and use it")                                         \
 	X("scm-send", scm_send, 2, "tcp|udp PATH", "hand a socket of our own to a helper outside, report what it did")                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* attempt_device.c - network devices of one's own: what the host forwards from them, or wraps for them, no socket of the workload sends */
+/* attempt_device.c - devices: network devices of one's own, from which the host forwards or for which it wraps, and nodes that lead past sockets */
 #include "attempt.h"
 
 #include <fcntl.h>
@@ -12,8 +12,106 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* ---- nodes -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int open_node(struct attempt *a, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	return step(a, "open", fd) ? -1 : fd;
+}
+
+/* Impossible: there is no such device behind the numbers, or the file system shows no devices. */
+static enum outcome node_outcome(struct attempt *a, const char *path)
+{
+	struct statvfs where;
+
+	if (a->error == ENOENT || a->error == ENODEV || a->error == ENXIO)
+		return IMPOSSIBLE;
+	return a->error == EACCES && !statvfs(path, &where) && where.f_flag & ST_NODEV ? IMPOSSIBLE : fail(a);
+}
+
+enum outcome verb_hold_device(struct attempt *a, char **args)
+{
+	if (open_node(a, args[0]) < 0)
+		return node_outcome(a, args[0]);
+	wait_for(args[1]);
+	return THROUGH;
+}
+
+enum outcome verb_make_device(struct attempt *a, char **args)
+{
+	dev_t numbers = makedev((unsigned)number(args[1]), (unsigned)number(args[2]));
+	int fd;
+
+	if (step(a, "mknod", mknod(args[0], S_IFCHR | 0600, numbers)))
+		return fail(a);
+	fd = open_node(a, args[0]);
+	unlink(args[0]);
+	return fd < 0 ? fail(a) : THROUGH;
+}
+
+/* The caller's own number becomes root's. */
+static int write_map(const char *path, unsigned id)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int length = fd < 0 ? -1 : dprintf(fd, "0 %u 1", id);
+
+	if (fd >= 0)
+		close(fd);
+	return length < 0 ? -1 : 0;
+}
+
+static int deny_groups(void)
+{
+	int fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : write(fd, "deny", 4);
+
+	if (fd >= 0)
+		close(fd);
+	return length < 0 ? -1 : 0;
+}
+
+/* As a fuse server does it that needs no help of fusermount: by its own power, in namespaces of its own. */
+enum outcome verb_fuse_mount(struct attempt *a, char **args)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char options[96], source[64];
+	int fd;
+
+	if (step(a, "unshare", unshare(CLONE_NEWUSER | CLONE_NEWNS)) || step(a, "setgroups", deny_groups()) ||
+	    step(a, "uid_map", write_map("/proc/self/uid_map", uid)) || step(a, "gid_map", write_map("/proc/self/gid_map", gid)))
+		return fail(a);
+	fd = open_node(a, args[0]); /* the kernel wants both from the same user namespace */
+	if (fd < 0)
+		return node_outcome(a, args[0]);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	snprintf(source, sizeof(source), "%.*s", (int)strcspn(a->payload, "\n"), a->payload);
+	if (step(a, "mount", mount(source, "/mnt", "fuse", MS_NOSUID | MS_NODEV, options)))
+		return a->error == ENODEV ? IMPOSSIBLE : fail(a);
+	wait_for(args[1]);
+	return THROUGH;
+}
+
+/* Whether it is there is for whoever was asked to say; through means that somebody could be asked. */
+enum outcome verb_look_up(struct attempt *a, char **args)
+{
+	char path[4096];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%.*s", args[0], (int)strcspn(a->payload, "\n"), a->payload);
+	return !step(a, "stat", stat(path, &st)) || a->error == ENOENT ? THROUGH : fail(a);
+}
+
+/* ---- network devices ---------------------------------------------------------------------------------------------------------------------------- */
 
 static int device_up(struct attempt *a, const char *name)
 {
@@ -25,17 +123,17 @@ static int device_up(struct attempt *a, const char *name)
 }
 
 /* What is written to the device comes in from it, and goes where the host's routes say. The source is 198.51.100.7 (TEST-NET-2). */
-enum outcome verb_tun_send(struct attempt *a, char **args)
+enum outcome verb_tun_send_at(struct attempt *a, char **args)
 {
 	struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
-	struct peer peer = peer_of(args[0], args[1]);
+	struct peer peer = peer_of(args[1], args[2]);
 	unsigned char buffer[512];
 	size_t size = make_datagram(buffer, sizeof(buffer), htonl(0xc6336407), &peer, a->payload);
-	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	int fd = open_node(a, args[0]);
 	ssize_t sent;
 
-	if (step(a, "open(/dev/net/tun)", fd))
-		return a->error == ENOENT || a->error == ENODEV ? IMPOSSIBLE : fail(a);
+	if (fd < 0)
+		return node_outcome(a, args[0]);
 	if (step(a, "ioctl(TUNSETIFF)", ioctl(fd, TUNSETIFF, &request)) || device_up(a, request.ifr_name))
 		return fail(a);
 	sent = write(fd, buffer, size);
@@ -44,6 +142,13 @@ enum outcome verb_tun_send(struct attempt *a, char **args)
 	a->sent = sent;
 	usleep(100 * 1000); /* the device goes with its descriptor */
 	return THROUGH;
+}
+
+enum outcome verb_tun_send(struct attempt *a, char **args)
+{
+	char *arguments[] = {"/dev/net/tun", args[0], args[1]};
+
+	return verb_tun_send_at(a, arguments);
 }
 
 struct link_request {

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef IPPROTO_UDPLITE
@@ -297,9 +298,25 @@ enum outcome verb_tun(struct attempt *a, char **args)
 	return THROUGH;
 }
 
+/* The call itself: the library's function would cut the upper halves of the registers off. */
 enum outcome verb_family(struct attempt *a, char **args)
 {
-	int fd = open_socket(a, (int)number(args[0]), (int)number(args[1]), (int)number(args[2]));
+	return step(a, "socket", syscall(SYS_socket, number(args[0]), number(args[1]), number(args[2]))) ? fail(a) : THROUGH;
+}
 
-	return fd < 0 ? fail(a) : THROUGH;
+/* One socket of each kind: the first that is made, or is refused in another way than for its family, is the one reported. */
+enum outcome verb_families(struct attempt *a, char **args)
+{
+	for (int i = 0; i < a->argc; i++) {
+		char *rest = args[i];
+		const char *family = strsep(&rest, "/"), *type = strsep(&rest, "/");
+		int fd = open_socket(a, (int)number(family), (int)number(type ?: ""), (int)number(rest ?: ""));
+
+		if (fd >= 0 || a->error != EAFNOSUPPORT) {
+			snprintf(a->received, sizeof(a->received), "%s/%s/%s", family, type, rest);
+			return fd < 0 ? fail(a) : THROUGH;
+		}
+		a->sent++;
+	}
+	return REFUSED;
 }

@@ -273,16 +273,29 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	rm -rf "$public" /tmp/"$name".pem
 }
 
-@test "host down: refused while an instance lives; --force ends it; then nothing is left" {
-	start_instance "$name" sleep 60
+@test "explain: a listed address that is the host's own is refused, as the kernel refuses it; elsewhere it is allowed" {
+	echo '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "93.184.216.34", "port": 443}]}}' >"$WORK/own.json"
+	asked=("$top/build/netcordon" explain --config "$WORK/conf" --profile "$WORK/own.json" 93.184.216.34:443)
+	run -0 unshare -n "${asked[@]}"
+	[[ $output == *literal_listed* ]]
+	run -1 unshare -n sh -c 'ip addr add 93.184.216.34/32 dev lo && exec "$@"' sh "${asked[@]}"
+	[[ $output == *"host_floor: "* ]]
+}
+
+@test "host down: refused while an instance lives; --force ends it as stop does, its evidence closes; then nothing is left" {
+	start_instance "$name" sh -c 'trap "exit 7" TERM; while :; do sleep 0.1; done'
 	refused 1 host_busy nc host down
 	says -- --force
 	pins=$(nc host status --json | jq -r .pins)
 	[ -d "$pins" ]
-	nc host down --force
+	run -0 nc host down --force
+	[ "$output" = "down; instances stopped: 1" ]
 	[ ! -e "$pins" ]
 	[ -z "$(find "$ROOT" -mindepth 1 -type d)" ]
-	wait "$background" || true
+	ended=0
+	wait "$background" || ended=$?
+	[ "$ended" -eq 7 ]
+	jq -e '.result | .cause == "stopped" and .code == 7' "$(evidence_of "$name")/closing.json"
 	run nc host status
 	[ "$status" -eq 1 ]
 	nc host down

@@ -37,10 +37,6 @@ kept_from() {
 	kept_from unix-path-dgram "$WORLD/helper-dgram"
 }
 
-@test "an end of a datagram pair, which needs no socket(AF_UNIX), reaches no path either" {
-	kept_from unix-pair-dgram "$WORLD/helper-dgram"
-}
-
 # Where security hooks act they see that the peer is the workload's own. Hooks that see only the name refuse every name; the statement says which it is.
 @test "B15: a listener of the workload's own on a path, as far as the mechanism can tell it from the host's" {
 	local who mechanism

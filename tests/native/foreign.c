@@ -6,6 +6,8 @@
  *   foreign CGROUP cancel                connect4: bpf_set_retval(0), which cancels what another program refused
  *   foreign CGROUP allow                 connect4: lets everything pass
  *   foreign CGROUP cancel-sendmsg        sendmsg4: bpf_set_retval(0)
+ *   foreign CGROUP device                devices: lets everything pass, as a runtime's does that has nothing to refuse
+ *   foreign CGROUP cancel-device         devices: bpf_set_retval(0)
  *
  * Prints "attached" when it is in force. Attached with BPF_F_ALLOW_MULTI through a link, which goes with this process.
  */
@@ -74,6 +76,10 @@ int main(int argc, char **argv)
 		return 2;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	load.expected_attach_type = strstr(argv[2], "sendmsg") ? BPF_CGROUP_UDP4_SENDMSG : BPF_CGROUP_INET4_CONNECT;
+	if (strstr(argv[2], "device")) {
+		load.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+		load.expected_attach_type = BPF_CGROUP_DEVICE;
+	}
 	load.insns = (uint64_t)(uintptr_t)program;
 	load.insn_cnt = (uint32_t)make(program, argv[2], argv + 3);
 	load.license = (uint64_t)(uintptr_t) "GPL";

@@ -60,6 +60,8 @@ nothing_left() {
 	expect 255 cordon /bin/sh -c 'exit 255'
 	expect 127 cordon no-such-command-anywhere
 	expect 127 cordon /no/such/file
+	run -127 cordon /no/such/file
+	[[ $output == *'execute "/no/such/file": No such file or directory'* ]]
 	expect 126 cordon /etc/passwd
 	expect 126 cordon /etc
 	nothing_left

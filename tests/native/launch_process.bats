@@ -183,32 +183,3 @@ tool=$BATS_TEST_DIRNAME/../../build/tests/native/launch_tool
 	grep -q 'status 5' <<<"$typed"
 	[ "$(jq -r '.process.descriptors[0].kind' "$WORLD/ev-pty/launch.json")" = pty ]
 }
-
-@test "devices that lead past the hooks or past the end are covered, and stay so in a namespace of the workload's own" {
-	# the path is real: outside it is the device
-	[ "$(stat -c %t:%T /dev/fuse)" = a:e5 ]
-	[ "$(cordon /usr/bin/stat -c %t:%T /dev/fuse /dev/null | sort -u)" = 1:3 ]
-	run cordon /bin/sh -c 'unshare -Urm /bin/sh -c "umount /dev/fuse; umount -l /dev/fuse; stat -c at:%t:%T /dev/fuse"'
-	[[ $output == *at:1:3* ]]
-	# a folder of RDMA devices, where there is one: in a mount namespace of this test's, beside a device that stays
-	run unshare -m "$BASH" -c "mount -t tmpfs -o mode=755 none /dev && mkdir /dev/infiniband
-		mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/zero c 1 5 && mknod -m 666 /dev/infiniband/uverbs0 c 1 7
-		dd if=/dev/infiniband/uverbs0 bs=1 count=0 2>&1 | tail -n 1
-		$(declare -f cordon); WORLD=$WORLD ROOT=$ROOT WL=$WL netcordon=$netcordon
-		cordon /bin/sh -c 'ls /dev/infiniband; cat /dev/infiniband/uverbs0; head -c 1 /dev/zero | wc -c' </dev/null"
-	[[ $output == *"0 bytes copied"* ]]
-	[[ $output == *"/dev/infiniband'"* || $output == *"/dev/infiniband/uverbs0: "* ]]
-	[[ $output != *"No space left"* ]]
-	[ "${lines[-1]}" = 1 ]
-}
-
-@test "the host's automounter is not asked to dial a name for the workload" {
-	mkdir "$WORLD/hosts"
-	automounted() { unshare -m python3 "$BATS_TEST_DIRNAME/automount.py" "$WORLD/hosts" "$@" 3>&-; }
-	# the path is real: for anybody else it is
-	[ "$(automounted /usr/bin/stat "$WORLD/hosts/evil.example")" = "asked evil.example" ]
-	rm -rf "$WORLD/evidence"
-	[ "$(automounted "$netcordon" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/evidence" \
-		--key "$WORLD/key.pem" -- /usr/bin/stat "$WORLD/hosts/evil.example")" = "asked nothing" ]
-	jq -e '.result.cause == "exited" and .result.code == 1' "$WORLD/evidence/closing.json"
-}

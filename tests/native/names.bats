@@ -188,6 +188,8 @@ teardown_file() { names_down; }
 	[[ $output == *"allow: workload to mixed.example port 443 tcp"* ]]
 	[[ $output == *"$PUB_A: allow, grant_live; the grant lives 30 s"* ]]
 	[[ $output == *"$PRIV: deny, address_not_public; no grant"* ]]
+	run -0 explain MIXED.Example.:443 # the same name
+	[[ $output == *"$PUB_A: allow, grant_live; the grant lives 30 s"* ]]
 	run explain meta.example:80
 	[ "$status" -eq 1 ]
 	[[ $output == *"reason   host_floor"* ]]

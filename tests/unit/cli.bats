@@ -3,6 +3,8 @@
 #
 # cli.bats - the command line as a user meets it: help, mistakes, exit statuses. Nothing here needs privileges, and nothing may be left behind.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	nc=$PWD/build/netcordon
@@ -333,6 +335,39 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	refused 1 evidence_invalid "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
 	refused 1 instance_unknown "$nc" events "${conf[@]}" nobody
 	refused 2 usage "$nc" events "${conf[@]}" --since -1 "$BATS_TEST_TMPDIR/log"
+}
+
+@test "events: times are of the launch statement's clocks, the canary is named, and a word in a log has its explanation" {
+	mkdir "$BATS_TEST_TMPDIR/log"
+	echo '{"time":"2026-01-02T03:04:05Z","time_ns":"5000000000","canary":{"port":40000}}' >"$BATS_TEST_TMPDIR/log/launch.json"
+	verdict() { printf '{"comm":"netcordon","decision":"deny","authority":"workload","destination":"127.0.0.1","port":%s,"protocol":"tcp","reason":"host_floor","kind":"verdict","sequence":%s,"time_ns":"65000000000"}\n' "$@"; }
+	{ verdict 40000 1; verdict 40001 2; } >"$BATS_TEST_TMPDIR/log/events.jsonl"
+	run -0 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	[[ ${lines[1]} == *"01-02 03:05:05"*"netcordon's canary"* ]]
+	[[ ${lines[2]} == *"01-02 03:05:05"*"the address is refused in every mode"* ]]
+	for word in name_not_listed edge_lost orphan policy_intact udp_connected host_floor evidence_invalid; do
+		run -0 "$nc" explain "${conf[@]}" "$word"
+		[[ $output == "$word ("*"): "* ]]
+	done
+	run -2 "$nc" explain "${conf[@]}" name_not_listet
+	[[ $output == *"did you mean 'name_not_listed'?"* ]]
+}
+
+@test "events: a folder may be anybody's: no FIFO is waited for, no line read without end, nothing that a terminal obeys passed on" {
+	mkdir "$BATS_TEST_TMPDIR/log"
+	mkfifo "$BATS_TEST_TMPDIR/log/events.jsonl"
+	refused 1 evidence_invalid timeout 5 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	rm "$BATS_TEST_TMPDIR/log/events.jsonl"
+	ln -s /dev/null "$BATS_TEST_TMPDIR/log/events.jsonl"
+	refused 1 evidence_invalid timeout 5 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	rm "$BATS_TEST_TMPDIR/log/events.jsonl"
+	truncate -s 3G "$BATS_TEST_TMPDIR/log/events.jsonl"
+	refused 1 evidence_invalid timeout 5 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	rm "$BATS_TEST_TMPDIR/log/events.jsonl"
+	printf '{"comm":"\302\2332J","kind":"end","sequence":1}\n' >"$BATS_TEST_TMPDIR/log/events.jsonl"
+	run -0 "$nc" events "${conf[@]}" --json "$BATS_TEST_TMPDIR/log"
+	grep -q '[\]u009[bB]2J' <<<"$output"
+	run ! grep -q $'\x9b' <<<"$output"
 }
 
 @test "events: text of the workload's reaches the terminal only as text" {

@@ -45,6 +45,16 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	[ "$(cat "$root/opt/share/netcordon/mine")" = mine ]
 }
 
+@test "what is installed names the folders of this installation, whatever was built before; README's links are there" {
+	make_quietly install
+	[ "$(sed -n 's/^prefix=//p' "$root/opt/lib/pkgconfig/netcordon.pc")" = /opt ]
+	grep -q '^ExecStart=/opt/sbin/netcordon ' "$root/opt/lib/systemd/system/netcordon-host.service"
+	[ "$(jq -r .hook.path "$root/opt/share/doc/netcordon/examples/hooks.d.json")" = /opt/sbin/netcordon ]
+	make --no-print-directory install PREFIX=/other DESTDIR="$root"
+	grep -q '^ExecStart=/other/sbin/netcordon ' "$root/other/lib/systemd/system/netcordon-host.service"
+	grep -o '](docs/[a-z]*\.md' README.md | sort -u | while IFS=/ read -r _ name; do [ -f "$root/opt/share/doc/netcordon/$name" ]; done
+}
+
 @test "an installed driver answers describe" {
 	make_quietly install
 	run -0 "$root/opt/lib/netcordon/drivers/none" describe <<<'{"version":1,"options":{}}'

@@ -129,6 +129,20 @@ attesters() {
 	[[ $output == *"key: 256 turned, 256 taken"* ]]
 }
 
+@test "a receipt that was named and is not there is an error, also where nothing asks for one" {
+	echo '{"version": 1, "network": {"mode": "none"}}' >none.json
+	run -0 "$netcordon" admit --capability run --profile none.json
+	run -1 "$netcordon" admit --capability run --profile none.json --receipt nothere
+	[[ $output == *"receipt_invalid: open the receipt nothere: "* ]]
+}
+
+@test "conform --list shows the cases that are asked for" {
+	"$netcordon" conform --list --json --fact redirect_recheck | jq -e '.cases | length > 0 and all(.fact == "redirect_recheck")'
+	"$netcordon" conform --list --json --case match.port.tcp.4 | jq -e '.cases | map(.id) == ["match.port.tcp.4"]'
+	run -2 "$netcordon" conform --list --fact nosuch
+	[[ $output == *"case_unknown: "* ]]
+}
+
 @test "no flag of run or admit supplies keys" {
 	for command in run admit; do
 		run ! "$netcordon" $command --attesters set.json

@@ -201,6 +201,30 @@ static void the_first_payload_is_whole(void **state)
 	assert_int_equal(send_segment(FIRST, 0x18, hello.bytes, 20), UNREADABLE);
 }
 
+/* More may be written into the queue behind what was refused, and then the same first bytes are whole, or lie in other pages. It is too late. */
+static void what_was_refused_stays_refused(void **state)
+{
+	(void)state;
+	first("good.example");
+	begin(state);
+	syn();
+	assert_int_equal(send_segment(FIRST, 0x18, hello.bytes, 1), UNREADABLE);
+	assert_int_equal(send_segment(FIRST, 0x18, hello.bytes, hello.size), UNREADABLE);
+	assert_false(label.flags & NC_LABEL_WIRE_OPEN);
+	assert_int_equal(send_segment(FIRST, 0x10, NULL, 0), 0);
+	begin(state);
+	syn();
+	assert_int_equal(first("good.example"), 0);
+	host_pages_foreign = 1;
+	assert_int_equal(first("good.example"), UNREADABLE);
+	host_pages_foreign = 0;
+	assert_int_equal(first("good.example"), UNREADABLE);
+	assert_int_equal(send_segment(FIRST + (__u32)hello.size, 0x18, "later", 5), UNREADABLE);
+	host_acknowledged = FIRST + (__u32)hello.size;
+	assert_int_equal(send_segment(FIRST + (__u32)hello.size, 0x18, "later", 5), UNREADABLE);
+	assert_false(label.flags & NC_LABEL_WIRE_DONE);
+}
+
 static void data_in_a_syn_is_judged_alike(void **state)
 {
 	first("good.example");
@@ -231,9 +255,13 @@ static void what_is_sent_again_is_judged_again(void **state)
 	assert_int_equal(send_segment(FIRST, 0x18, hello.bytes, 30), 0); /* a part, in pages that nobody else has */
 	assert_int_equal(send_segment(FIRST + 30, 0x18, hello.bytes + 30, 10), 0);
 	host_pages_foreign = 1;
-	assert_int_equal(send_segment(FIRST + 30, 0x18, hello.bytes + 30, 10), UNREADABLE);
 	assert_int_equal(send_segment(end, 0x18, "later", 5), 0);
+	assert_int_equal(send_segment(FIRST + 30, 0x18, hello.bytes + 30, 10), UNREADABLE);
 	host_pages_foreign = 0;
+	assert_true(label.flags & NC_LABEL_WIRE_REFUSED);
+	begin(state);
+	syn();
+	first("good.example");
 	assert_int_equal(first("evil.example"), MISMATCH);
 	assert_true(label.flags & NC_LABEL_WIRE_REFUSED);
 	begin(state);
@@ -241,6 +269,9 @@ static void what_is_sent_again_is_judged_again(void **state)
 	first("good.example");
 	host_acknowledged = end - 1;
 	assert_int_equal(first("evil.example"), MISMATCH);
+	begin(state);
+	syn();
+	first("good.example");
 	host_acknowledged = end;
 	assert_int_equal(first("evil.example"), 0); /* cannot be: the peer has those bytes */
 	assert_true(label.flags & NC_LABEL_WIRE_DONE);
@@ -254,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup(only_a_listed_name_with_a_grant_opens, begin),
 		cmocka_unit_test_setup(the_rule_is_the_names_own, begin),
 		cmocka_unit_test_setup(the_first_payload_is_whole, begin),
+		cmocka_unit_test_setup(what_was_refused_stays_refused, begin),
 		cmocka_unit_test_setup(data_in_a_syn_is_judged_alike, begin),
 		cmocka_unit_test_setup(what_is_sent_again_is_judged_again, begin),
 	};

@@ -80,3 +80,38 @@ refuses() {
 @test "an ordinary user" {
 	refuses "root" 'setpriv --reuid 65534 --regid 65534 --clear-groups "$netcordon" host up --root "$ROOT"'
 }
+
+@test "a cgroup namespace that begins at the hierarchy's root, and one that does not" {
+	mkdir -p "$ROOT/below"
+	narrowed() {
+		run bash -c 'echo 0 >"$0/below/cgroup.procs" && exec unshare -C "$@"' "$ROOT" "$netcordon" "$@" 3>&-
+		[ "$status" -eq 3 ] || [ "$status" -eq 125 ]
+		[ "$(grep -c '^netcordon: ' <<<"$output")" = 1 ]
+		[[ $output == *"cgroup namespace"*nsenter* ]]
+	}
+	narrowed host up --root "$ROOT"
+	narrowed run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/alone" --key "$WORLD/key.pem" -- true
+	[ ! -e "$WORLD/alone" ]
+	grep -q '^0::/$' /proc/self/cgroup || { [ -z "${NETCORDON_VM-}" ] && return; }
+	mark
+	run -0 alone 'export -f launch works; unshare -C bash -euc works'
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+}
+
+# The last one: before Linux 5.14 no socket that is made after the first use of a class knows its cgroup of version 2 any more, until the next boot.
+@test "a traffic class of version 1 on the task that launches" {
+	# shellcheck disable=SC2016
+	local classed='mkdir -p "$WORLD/classes"; mount -t cgroup -o net_cls,net_prio none "$WORLD/classes" || mount -t cgroup -o net_cls none "$WORLD/classes"; mkdir -p "$WORLD/classes/nctest-class"
+		echo 0x100001 >"$WORLD/classes/nctest-class/net_cls.classid"; echo 0 >"$WORLD/classes/nctest-class/cgroup.procs"; works'
+	mark
+	if lacks netns_cookie; then
+		run -125 alone "$classed"
+		[[ $output == *canary_failed* ]]
+		nothing_reached $PUB_A 443
+	else
+		run -0 alone "$classed"
+		reached $PUB_A 443
+	fi
+	nothing_reached $PUB_B 443
+}
