@@ -306,7 +306,21 @@ int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error 
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
-/* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */
+/* What the kernel of a network namespace delivers to itself: addresses (length 128) and prefixes; IPv4 mapped, so a /24 has length 120. */
+struct nc_own_row {
+	union nc_address address;
+	uint32_t length;
+	uint32_t reserved;
+};
+struct nc_own {
+	struct nc_own_row *rows; /* sorted, each once */
+	size_t count, capacity;
+};
+/* netns_fd -1: the caller's own, which needs no privilege. nc_own_free frees. */
+int nc_own_read(int netns_fd, struct nc_own *ret_own, struct nc_error *reterr);
+void nc_own_free(struct nc_own *own);
+/* Keeps the own addresses of the caller's network namespace and of the host's first one on the floor while a supervisor lives: a descriptor to poll;
+ * nc_floor_step handles what came. To be opened before a claim is made and closed before the host. Closing takes off what nobody else has. */
 struct nc_floor;
 int nc_floor_open(struct nc_host *host, struct nc_floor **ret_floor, struct nc_error *reterr);
 int nc_floor_poll_fd(const struct nc_floor *floor);
