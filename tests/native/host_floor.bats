@@ -111,3 +111,12 @@ open_to() {
 	run in_sup setpriv --reuid 65534 --clear-groups "$netcordon" explain --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" $ALL.77:443
 	[ "$status" -eq 0 ]
 }
+
+@test "SO_BROADCAST is answered with success, as clients need it, and not set: the kernel itself refuses a broadcast" {
+	local ask="import socket; s = socket.socket(2, 2); s.setsockopt(1, 6, 1); print('broadcast', s.getsockopt(1, 6))"
+	run in_wl /usr/bin/python3 -c "$ask"
+	[ "$output" = "broadcast 1" ]
+	run from "$SUP" /usr/bin/python3 -c "$ask"
+	[ "$status" -eq 0 ]
+	[[ $output == *"broadcast 0"* ]]
+}
