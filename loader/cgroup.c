@@ -16,7 +16,6 @@
 #include <linux/magic.h>
 #include "inside.h"
 
-#define ROOT_ID 1
 #define DEPTH_MAX 64
 #define REMOVE_TRIES 200 /* of 5 ms */
 #define SIGNAL_STEP_MS 10
@@ -118,7 +117,7 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 
 	if (fstat(cgroup_fd, &own))
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at a cgroup");
-	for (above = own; above.st_ino != ROOT_ID; depth++) {
+	for (above = own; above.st_ino != NC_CGROUP_TOP_ID; depth++) {
 		if (depth == DEPTH_MAX)
 			return nc_error_set(reterr, NC_E_CGROUP_INVALID, -ELOOP, "the cgroup lies more than %d levels deep", DEPTH_MAX);
 		strcpy(up + (depth ? 3 * depth - 1 : 0), depth ? "/.." : "..");
@@ -249,26 +248,20 @@ static int write_one(int cgroup_fd, const char *file)
 	return 0;
 }
 
-/* SIGKILL for every task that is in the cgroup's list now. Tasks of another pid namespace's view show as 0 and are passed by. */
+static int signal_one(void *context, pid_t pid)
+{
+	(void)context;
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	return 0;
+}
+
+/* SIGKILL for every task that is in the cgroup's list now. */
 static int signal_listed(int cgroup_fd)
 {
-	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	long pid;
+	int r = nc_cgroup_each_process(cgroup_fd, signal_one, NULL);
 
-	if (!file) {
-		int r = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return r == -ENOENT || r == -ENODEV ? 0 : r;
-	}
-	while (fscanf(file, "%ld", &pid) == 1) {
-		if (pid > 0)
-			kill((pid_t)pid, SIGKILL);
-	}
-	fclose(file);
-	return 0;
+	return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 static int signal_tree(int cgroup_fd, int depth)

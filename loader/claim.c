@@ -390,6 +390,30 @@ int nc_claim_keep(struct nc_claim *claim, bool keep, struct nc_error *reterr)
 	return nc_record_write(claim->record_fd, &claim->record, reterr);
 }
 
+int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr)
+{
+	claim->record.ending = true;
+	return nc_record_write(claim->record_fd, &claim->record, reterr);
+}
+
+int nc_claim_ending(struct nc_claim *claim, bool *ret_ending, struct nc_error *reterr)
+{
+	struct nc_record record;
+	struct stat status;
+	bool held;
+	int r = nc_record_held(claim->record_fd, &held, reterr); /* before the look at the name: an owner lets go only after he has removed it */
+
+	r = r < 0 ? r : nc_record_read(claim->record_fd, &record, reterr);
+	if (r < 0)
+		return r;
+	if (fstat(claim->record_fd, &status))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the claim of %s", claim->name);
+	if (!status.st_nlink || record.generation != claim->record.generation)
+		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "the instance named %s has ended", claim->name);
+	*ret_ending = record.ending && held;
+	return 0;
+}
+
 void nc_claim_abandon(struct nc_claim *claim)
 {
 	struct nc_error ignored;

@@ -2,7 +2,7 @@
 /*
  * claim_end.c - the end of an instance, by its owner or by whoever finds it without one
  *
- * tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back -> record dropped. Each
+ * end noted -> tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back -> record dropped. Each
  * step may be repeated, so a cleaner that is killed leaves the same work to the next one.
  */
 #include <string.h>
@@ -34,6 +34,17 @@ static int close_slots(struct nc_claim *claim, struct nc_error *reterr)
 		slot.closed_ns = nc_boot_ns();
 		r = nc_slot_write(claim, i, &slot, reterr);
 	}
+	return r;
+}
+
+int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr)
+{
+	bool allowed;
+	int r = nc_claim_was_allowed(claim, &allowed, reterr);
+
+	r = r < 0 ? r : close_slots(claim, reterr);
+	if (r >= 0 && allowed) /* a program may have read the slot before, and be about to let a packet pass */
+		nc_wait_for_programs();
 	return r;
 }
 
@@ -202,10 +213,12 @@ int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr)
 	int r = 0, gone = 0;
 
 	if (claim->record.generation) {
+		if (claim->record_fd >= 0)
+			first_error(&r, reterr, nc_claim_note_ending(claim, &error), &error);
 		first_error(&gone, reterr, end_tasks(claim, &error), &error);
 		if (claim->record.index != NC_INDEX_NONE)
 			first_error(&gone, reterr, close_slots(claim, &error), &error);
-		r = gone;
+		r = r < 0 ? r : gone;
 		first_error(&r, reterr, forget_entries(claim, &error), &error);
 		if (gone >= 0) {
 			gone = remove_cgroups(claim, &error);

@@ -224,7 +224,7 @@ static int search_open(struct nc_claim *claim, int netns_fd, struct search *sear
 	return 0;
 }
 
-static int was_allowed(struct nc_claim *claim, bool *ret_allowed, struct nc_error *reterr)
+int nc_claim_was_allowed(struct nc_claim *claim, bool *ret_allowed, struct nc_error *reterr)
 {
 #define ALLOWS_ALLOW 1
 #define ALLOWS_REDIRECT 1
@@ -251,23 +251,34 @@ static long now_ms(void)
 	return (long)(nc_boot_ns() / 1000000);
 }
 
-int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr)
+/* Until nothing is on its way any more, or the time is over. */
+static int wait_sent(struct search *search, const struct nc_drain *how, struct nc_error *reterr)
+{
+	long deadline = now_ms() + how->timeout_ms;
+	int r = 0, listed;
+
+	while (!(listed = list_all(search, false, SENDING)) && search->count && now_ms() < deadline && r >= 0) {
+		nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+		r = how->meanwhile ? how->meanwhile(how->context, reterr) : 0;
+	}
+	return listed ? nc_error_sys(reterr, NC_E_SYSTEM, listed, "list the instance's sockets") : r;
+}
+
+int nc_claim_drain(struct nc_claim *claim, const struct nc_drain *how, uint32_t *ret_destroyed, struct nc_error *reterr)
 {
 	struct search search = {.generation = claim->record.generation};
-	long deadline = now_ms() + timeout_ms;
 	uint32_t destroyed = 0;
 	bool allowed;
-	int r = was_allowed(claim, &allowed, reterr);
+	int r = nc_claim_was_allowed(claim, &allowed, reterr);
 
 	if (r < 0)
 		return r;
 	if (allowed) {
-		r = search_open(claim, netns_fd, &search, reterr);
+		r = search_open(claim, how->netns_fd, &search, reterr);
 		if (r < 0)
 			return r;
-		while (!(r = list_all(&search, false, SENDING)) && search.count && now_ms() < deadline)
-			nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-		r = r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "list the instance's sockets") : destroy_all(&search, &destroyed, reterr);
+		r = wait_sent(&search, how, reterr);
+		r = r < 0 ? r : destroy_all(&search, &destroyed, reterr);
 		nl_socket_free(search.sock);
 		free(search.found);
 		if (r < 0)

@@ -13,6 +13,9 @@
  * that before and after the one store a connect that both policies allow finds an owner that is listed.
  *
  * New entries are written before anything is answered to the workload; if the map is full half way, what was new is taken back.
+ *
+ * The map is one for the host, and what fills it is chosen by whoever owns a listed name: so each instance has a share of it, and each name at most half of that.
+ * What goes beyond is refused to that instance alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +25,8 @@
 
 #define BOOK_STEP 64
 #define SECOND 1000000000ull
+#define SHARE_OF_POOL 16
+#define SHARE_LEAST 1024 /* a hundred names of three addresses at a port each, and as many again while the answers change */
 
 struct grant {
 	union nc_address address;
@@ -38,6 +43,7 @@ struct port {
 struct name_ports {
 	uint32_t name_id;
 	uint32_t count;
+	uint32_t held; /* grants of the name in the book */
 	struct port *ports;
 };
 
@@ -187,6 +193,61 @@ static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t au
 	return best;
 }
 
+/* ---- the share ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* What a grant takes in the map: its own entry and a witness of each kind for each port. Two names may share a witness; each is counted as if it had its own. */
+static uint64_t entries_of(const struct nc_grant_port *ports, size_t count)
+{
+	uint64_t entries = 1;
+
+	for (size_t i = 0; i < count; i++)
+		entries += ports[i].open ? 2 : 1;
+	return entries;
+}
+
+static uint64_t held_by(const struct name_ports *name)
+{
+	uint64_t entries = 1;
+
+	for (uint32_t i = 0; i < name->count; i++)
+		entries += name->ports[i].port.open ? 2 : 1;
+	return name->held * entries;
+}
+
+static int share_of(const struct nc_claim *claim, int map_fd, uint64_t *ret_share, struct nc_error *reterr)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	*ret_share = claim->host->grant_share;
+	if (*ret_share)
+		return 0;
+	if (bpf_obj_get_info_by_fd(map_fd, &info, &size))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask how large the map of grants is");
+	*ret_share = info.max_entries / SHARE_OF_POOL > SHARE_LEAST ? info.max_entries / SHARE_OF_POOL : SHARE_LEAST;
+	return 0;
+}
+
+/* Would the name, with `held` grants at these ports, go beyond what this instance or one of its names may hold? */
+static int check_share(const struct nc_claim *claim, int map_fd, uint32_t name_id, size_t held, const struct nc_grant_port *ports, size_t port_count,
+		       struct nc_error *reterr)
+{
+	uint64_t wanted = held * entries_of(ports, port_count), others = 0, share;
+	int r = share_of(claim, map_fd, &share, reterr);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < claim->grants->name_count; i++)
+		others += claim->grants->names[i].name_id == name_id ? 0 : held_by(&claim->grants->names[i]);
+	if (wanted <= share / 2 && wanted + others <= share)
+		return 0;
+	nc_error_set(reterr, NC_E_POLICY_FULL, -EDQUOT,
+		     "%zu addresses at %zu ports would take %llu entries of the instance's share of %llu, of which one name may have half and others "
+		     "hold %llu",
+		     held, port_count, (unsigned long long)wanted, (unsigned long long)share, (unsigned long long)others);
+	return nc_error_hint(reterr, "list fewer ports for the name, or raise pools.grant_share in the configuration");
+}
+
 /* ---- the map --------------------------------------------------------------------------------------------------------------------------------- */
 
 static int put(int map_fd, const struct nc_grant_key *key, uint32_t name_id, uint64_t expires_ns)
@@ -228,8 +289,11 @@ static void remove_entries(struct nc_claim *claim, int map_fd, const struct gran
 static void drop_grant(struct nc_claim *claim, int map_fd, size_t index)
 {
 	struct nc_grant_book *book = claim->grants;
+	struct name_ports *name = find_name(book, book->grants[index].name_id);
 
 	remove_entries(claim, map_fd, &book->grants[index]);
+	if (name)
+		name->held--;
 	book->grants[index] = book->grants[--book->count];
 }
 
@@ -265,6 +329,7 @@ static int grant_one(struct nc_claim *claim, int map_fd, uint32_t name_id, const
 	if (fresh) {
 		grant = &book->grants[book->count++];
 		*grant = (struct grant){.address = *address, .name_id = name_id};
+		find_name(book, name_id)->held++;
 	}
 	grant->expires_ns = expires_ns;
 	r = write_entries(claim, map_fd, grant);
@@ -290,13 +355,20 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr)
 {
 	uint64_t expires_ns = nc_boot_ns() + lifetime * SECOND;
-	size_t before;
+	const struct name_ports *name;
+	size_t before, held = 0;
 	int map_fd;
 	int r = open_book(claim, &map_fd, reterr);
 
 	if (r < 0)
 		return r;
 	drop_expired(claim, map_fd);
+	for (size_t i = 0; i < count; i++)
+		held += !find_grant(claim->grants, &addresses[i], name_id);
+	name = find_name(claim->grants, name_id);
+	r = check_share(claim, map_fd, name_id, held + (name ? name->held : 0), ports, port_count, reterr);
+	if (r < 0)
+		return r;
 	if (set_ports(claim->grants, name_id, ports, port_count) < 0 || make_room(claim->grants, count) < 0)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for grants");
 	before = claim->grants->count;
@@ -306,8 +378,10 @@ int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_addr
 		return 0;
 	while (claim->grants->count > before)
 		drop_grant(claim, map_fd, claim->grants->count - 1);
-	if (r == -E2BIG || r == -ENOSPC || r == -ENOMEM)
-		return nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map of grants is full");
+	if (r == -E2BIG || r == -ENOSPC || r == -ENOMEM) {
+		nc_error_set(reterr, NC_E_POLICY_FULL, r, "the map of grants, which all instances share, is full");
+		return nc_error_hint(reterr, "raise pools.grant_entries in the configuration, then netcordon host down and host up");
+	}
 	return nc_error_sys(reterr, NC_E_SYSTEM, r, "install a grant");
 }
 
@@ -321,6 +395,9 @@ int nc_claim_grant_ports(struct nc_claim *claim, uint32_t name_id, const struct 
 
 	name = r < 0 ? NULL : find_name(claim->grants, name_id);
 	if (!name)
+		return r;
+	r = check_share(claim, map_fd, name_id, name->held, ports, count, reterr);
+	if (r < 0)
 		return r;
 	old = NC_TAKE_PTR(name->ports);
 	old_count = name->count;
@@ -382,7 +459,7 @@ int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *r
 	return 0;
 }
 
-int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr)
+static int mark(struct nc_claim *claim, uint32_t authority, int socket_fd, struct nc_error *reterr)
 {
 	struct nc_resolver_mark mark = {.generation = claim->record.generation, .authority = authority};
 	int map_fd;
@@ -391,5 +468,15 @@ int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, 
 	if (r < 0)
 		return r;
 	r = bpf_map_update_elem(map_fd, &socket_fd, &mark, BPF_ANY);
-	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "mark the resolver's socket") : 0;
+	return r ? nc_error_sys(reterr, NC_E_SYSTEM, r, "mark a socket of the supervisor's") : 0;
+}
+
+int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr)
+{
+	return mark(claim, authority, socket_fd, reterr);
+}
+
+int nc_claim_mark_canary(struct nc_claim *claim, int socket_fd, struct nc_error *reterr)
+{
+	return mark(claim, 0, socket_fd, reterr);
 }

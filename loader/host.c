@@ -73,6 +73,7 @@ int nc_host_prepare(const struct nc_host_options *options, struct nc_host **ret_
 	if (!host)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "open the host");
 	host->root_fd = host->slice_fd = host->folder_fd = -1;
+	host->grant_share = options->grant_share;
 	for (int map = 0; map < NC_MAP_COUNT; map++)
 		host->map_fds[map] = -1;
 	r = r < 0 ? r : copy_foreign(host, options->foreign_allowed, reterr);
@@ -155,6 +156,11 @@ int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_hos
 const char *nc_host_folder(const struct nc_host *host)
 {
 	return host->folder;
+}
+
+bool nc_host_at_top(const struct nc_host *host)
+{
+	return host->root_id == NC_CGROUP_TOP_ID;
 }
 
 void nc_host_close(struct nc_host *host)

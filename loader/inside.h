@@ -72,6 +72,7 @@ struct nc_host {
 	int map_fds[NC_MAP_COUNT]; /* -1 until first used */
 	struct nc_book book;
 	uint64_t floor_owner;  /* the network namespace that this process supervises from, as the floor's book has it; claims record it */
+	uint32_t grant_share;  /* 0: from the size of the map */
 	char *foreign_allowed; /* names, each with its NUL, then an empty one; NULL: none */
 };
 
@@ -126,6 +127,7 @@ int nc_attach_root(struct nc_host *host, struct nc_error *reterr);
 int nc_detach_all(const char *links, struct nc_error *reterr); /* every link pinned in the folder; then the folder goes */
 
 /* cgroup.c */
+#define NC_CGROUP_TOP_ID 1		/* of the hierarchy's own root */
 char *nc_mountinfo_cgroup2(char *line); /* the mount point in this line of mountinfo, when it is a whole cgroup2; the line is changed */
 int nc_cgroup_open(const char *path, int *ret_fd, struct nc_error *reterr);
 int nc_cgroup_make(int parent_fd, const char *name, int *ret_fd, struct nc_error *reterr);
@@ -171,7 +173,8 @@ struct nc_record {
 	uint8_t mode;
 	uint8_t kept;
 	uint8_t undead; /* SIGKILL has not ended what runs in it, within the time that it should take */
-	uint8_t reserved[3];
+	uint8_t ending; /* while its owner lives: nothing new is to start in it */
+	uint8_t reserved[2];
 	char cgroup[2][NC_PATH_MAX];
 	uint64_t floor_owner; /* the network namespace of whoever claimed it: its part of the floor stays as long as this record */
 };
@@ -221,6 +224,8 @@ int nc_claim_end(struct nc_claim *claim, struct nc_error *reterr);
 int nc_claim_end_stray(struct nc_host *host, uint64_t generation, uint32_t index, struct nc_error *reterr); /* what no record speaks of */
 int nc_claim_recover(struct nc_host *host, const char *name, int record_fd, struct nc_error *reterr);
 void nc_wait_for_programs(void); /* until every program that runs now has ended */
+/* drain.c: was anything of the instance's ever allowed out? */
+int nc_claim_was_allowed(struct nc_claim *claim, bool *ret_allowed, struct nc_error *reterr);
 
 /* grants.c */
 void nc_grant_book_free(struct nc_grant_book *book);

@@ -39,6 +39,7 @@ struct nc_host_options {
 	uint32_t ring_bytes;
 	uint32_t policy_entries;
 	uint32_t grant_entries;
+	uint32_t grant_share; /* of grant_entries, what one instance may hold; 0: a sixteenth, and at least 1024. Of it one name may hold half */
 	uint32_t seen_entries;
 	const char *const *foreign_allowed; /* names of foreign programs that may be in force; NULL-terminated, or NULL */
 	const union nc_address *floor;	    /* operator's additions to the host floor */
@@ -66,6 +67,7 @@ void nc_host_close(struct nc_host *host); /* NULL is fine */
 int nc_host_settings(struct nc_host *host, const struct nc_host_options *options, struct nc_settings *ret_settings, struct nc_error *reterr);
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
+bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -221,7 +223,7 @@ struct nc_grant_port {
 /*
  * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
  * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
- * the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ * the instance's share or the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
  */
 int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
@@ -234,16 +236,31 @@ int nc_claim_grant_leaving(struct nc_claim *claim, uint32_t name_id, const struc
 bool nc_claim_granted(struct nc_claim *claim, enum nc_authority authority, const union nc_address *address, const struct nc_grant_port *port);
 /* Takes every grant of the name away; addresses that another name holds stay that name's. */
 int nc_claim_revoke(struct nc_claim *claim, uint32_t name_id, struct nc_error *reterr);
-/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint. */
+/* Marks a socket of the authority's resolver, so that its redirects go to it and to no other at its endpoint, and nobody else's loopback leads there. Before it
+ * is bound: then there is no moment in which another instance reaches it. */
 int nc_claim_mark_resolver(struct nc_claim *claim, enum nc_authority authority, int socket_fd, struct nc_error *reterr);
+/* Marks a listener of the canary, which no instance is to reach; likewise before it is bound. */
+int nc_claim_mark_canary(struct nc_claim *claim, int socket_fd, struct nc_error *reterr);
 
 /* Tasks now in the authority's cgroup (recursive): 0 or 1 in *ret_populated. */
 int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool *ret_populated, struct nc_error *reterr);
 /* Kills everything in the authority's cgroup and below, with cgroup.kill or, before 5.14, by freezing and signalling; waits, bounded by timeout_ms. */
 int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr);
+/* The owner: from now on nothing new is to start in the instance. Written down for others to read (nc_claim_ending); cleaners do it by themselves. */
+int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr);
+/* Whoever puts something into an instance asks after it is inside and before it does anything: what was not seen to end then, the owner still finds in the cgroup,
+ * because he notes the end before he kills. INSTANCE_UNKNOWN once it is gone. What a dead owner was about to do means nothing. */
+int nc_claim_ending(struct nc_claim *claim, bool *ret_ending, struct nc_error *reterr);
 /* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
- * network namespace of netns_fd (-1: the caller's). */
-int nc_claim_drain(struct nc_claim *claim, int netns_fd, int timeout_ms, uint32_t *ret_destroyed, struct nc_error *reterr);
+ * network namespace of netns_fd (-1: the caller's). `meanwhile` is called every few milliseconds until then, and a failure of it ends the wait; NULL: nothing. */
+struct nc_drain {
+	int netns_fd, timeout_ms;
+	int (*meanwhile)(void *context, struct nc_error *reterr);
+	void *context;
+};
+int nc_claim_drain(struct nc_claim *claim, const struct nc_drain *how, uint32_t *ret_destroyed, struct nc_error *reterr);
+/* Closes both slots: from the return on nothing of the instance's gets out, is counted or is recorded, so that counters, rows and ring say their last. */
+int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr);
 /* Destroys the instance's connected sockets, in the network namespace of netns_fd, whose admission `stands` denies: the application gets ECONNABORTED. */
 int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
 		       uint32_t *ret_ended, struct nc_error *reterr);
@@ -302,6 +319,9 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 /* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
  * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
 int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
+ * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
+int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
 /* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */

@@ -19,6 +19,8 @@
 #define DEFAULT_RINGS 64u
 #define DEFAULT_RING_BYTES (64u * 1024)
 #define DEFAULT_POLICY_ENTRIES 262144u
+#define PLANE_SHARE 8u /* of the workloads' entries */
+#define PLANE_LEAST 4096u
 #define DEFAULT_GRANT_ENTRIES 65536u
 #define DEFAULT_SEEN_ENTRIES 16384u
 #define INSTANCES_MAX (1u << 16)
@@ -87,7 +89,7 @@ static int object_error(struct nc_error *reterr, int status, const char *what)
 /* ---- sizes -------------------------------------------------------------------------------------------------------------------------------- */
 
 struct sizes {
-	uint32_t instances, rings, rings_prepared, ring_bytes, policy, grants, seen;
+	uint32_t instances, rings, rings_prepared, ring_bytes, policy, plane, grants, seen;
 };
 
 static int sizes_of(const struct nc_host_options *options, struct sizes *ret_sizes, struct nc_error *reterr)
@@ -100,6 +102,8 @@ static int sizes_of(const struct nc_host_options *options, struct sizes *ret_siz
 		.seen = options->seen_entries ?: DEFAULT_SEEN_ENTRIES,
 	};
 
+	/* A plane has a handful of destinations where a workload has dozens, and every launch walks the whole map once, whatever it holds. */
+	s.plane = s.policy / PLANE_SHARE > PLANE_LEAST ? s.policy / PLANE_SHARE : s.policy < PLANE_LEAST ? s.policy : PLANE_LEAST;
 	s.rings = options->rings ?: s.instances;
 	if (s.rings > s.instances)
 		s.rings = s.instances;
@@ -130,7 +134,7 @@ static int resize_all(struct bpf_object *object, const struct sizes *s)
 	r = r ?: resize(object, NC_MAP_COUNTERS, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_AUTHORITY_OF_CGROUP, 2 * s->instances);
 	r = r ?: resize(object, NC_MAP_WORKLOAD_POLICY, s->policy);
-	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->policy);
+	r = r ?: resize(object, NC_MAP_PLANE_POLICY, s->plane);
 	r = r ?: resize(object, NC_MAP_NAMES, s->policy);
 	r = r ?: resize(object, NC_MAP_GRANTS, s->grants);
 	r = r ?: resize(object, NC_MAP_SEEN, s->seen);

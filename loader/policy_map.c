@@ -14,10 +14,21 @@
 #define WALK_FROM 8192u /* entries from which a walk is quicker than asking for each */
 #define NC_ENOTSUPP 524
 
+/* In one piece, as large as is needed: most images are small. */
 struct chunk {
-	struct nc_policy_key keys[CHUNK];
-	struct nc_policy_value values[CHUNK];
+	struct nc_policy_value *values;
+	struct nc_policy_key keys[];
 };
+
+static struct chunk *chunk_alloc(const struct nc_image *image)
+{
+	size_t count = image->count < CHUNK ? image->count : CHUNK;
+	struct chunk *chunk = malloc(sizeof(*chunk) + count * (sizeof(chunk->keys[0]) + sizeof(chunk->values[0])));
+
+	if (chunk)
+		chunk->values = (struct nc_policy_value *)(void *)(chunk->keys + count);
+	return chunk;
+}
 
 static uint32_t chunk_fill(struct chunk *chunk, const struct nc_image *image, size_t from, uint64_t generation, uint64_t revision)
 {
@@ -71,7 +82,7 @@ static int chunk_delete(int map_fd, const struct chunk *chunk, uint32_t count)
 
 int nc_policy_remove(int map_fd, uint64_t generation, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
 {
-	NC_FREE struct chunk *chunk = malloc(sizeof(*chunk));
+	NC_FREE struct chunk *chunk = chunk_alloc(image);
 	int r = 0;
 
 	if (!chunk)
@@ -117,7 +128,7 @@ static int room_for(int map_fd, const struct nc_image *image, struct nc_error *r
 
 int nc_policy_write(int map_fd, uint64_t generation, uint64_t revision, const struct nc_image *image, struct nc_error *reterr)
 {
-	NC_FREE struct chunk *chunk = malloc(sizeof(*chunk));
+	NC_FREE struct chunk *chunk = chunk_alloc(image);
 	struct nc_error second;
 	size_t from = 0;
 	int r = chunk ? room_for(map_fd, image, reterr) : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "write %zu policy entries", image->count);

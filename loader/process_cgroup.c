@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "inside.h"
 
 #define LEVELS 64
@@ -35,18 +36,40 @@ static int read_path(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *ret
 	return nc_error_hint(reterr, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or let the runtime join it beside v1");
 }
 
+int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context)
+{
+	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	char text[256];
+	ssize_t got = 0;
+	long number = -1; /* -1: between two numbers */
+	int r = fd < 0 ? -errno : 0;
+
+	while (r == 0 && ((got = read(fd, text, sizeof(text))) > 0 || (got < 0 && errno == EINTR))) {
+		for (ssize_t i = 0; i < got && r == 0; i++) {
+			if (text[i] >= '0' && text[i] <= '9') {
+				number = (number < 0 ? 0 : 10 * number) + text[i] - '0';
+			} else if (number >= 0) {
+				r = each(context, (pid_t)number);
+				number = -1;
+			}
+		}
+	}
+	return r == 0 && got < 0 ? -errno : r;
+}
+
+static int is_process(void *context, pid_t pid)
+{
+	return pid == *(const pid_t *)context;
+}
+
 static int check_listed(int cgroup_fd, pid_t pid, const char *path, struct nc_error *reterr)
 {
-	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int found;
+	int r = nc_cgroup_each_process(cgroup_fd, is_process, &pid);
 
-	if (!file)
-		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "read the processes of %s", path);
-	while (fscanf(file, "%d", &found) == 1) {
-		if (found == pid)
-			return 0;
-	}
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the processes of %s", path);
+	if (r > 0)
+		return 0;
 	return nc_error_set(reterr, NC_E_CGROUP_INVALID, -ESRCH, "the cgroup %s does not list process %d, which says that it is there", path, pid);
 }
 

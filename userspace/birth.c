@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "heap.h"
 #include "launch_state.h"
 #include "place.h"
 
@@ -34,31 +35,6 @@ static void plan_process(const struct nc_launch *launch, struct nc_child_plan *p
 	nc_limits_plan(process, &launch->limits, plan);
 }
 
-static void free_argv(char ***argv)
-{
-	for (char **one = *argv; one && *one; one++)
-		free(*one);
-	free(*argv);
-}
-
-static char **copy_argv(char *const *argv)
-{
-	size_t count = 0;
-	char **copy;
-
-	while (argv[count])
-		count++;
-	copy = calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(argv[i]);
-		if (!copy[i]) {
-			free_argv(&copy);
-			return NULL;
-		}
-	}
-	return copy;
-}
-
 /* How many bytes from argv[0] on /proc shows as this process's arguments. */
 static size_t own_arguments(void)
 {
@@ -74,7 +50,7 @@ static size_t own_arguments(void)
 
 int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 {
-	__attribute__((cleanup(free_argv))) char **argv = copy_argv(launch->options->command);
+	__attribute__((cleanup(nc_child_unpack))) struct nc_child_parcel parcel = {0};
 	const struct nc_launch_options *options = launch->options;
 	struct nc_child_plan plan = {
 		.cgroup_fd = nc_claim_cgroup_fd(launch->claim, launch->authority),
@@ -88,7 +64,7 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 		.pty = launch->stdio.pty_slave,
 		.env_fd = options->env_fd,
 		.credentials_fd = launch->authority == NC_AUTHORITY_PLANE ? options->plane_env_fd : -1,
-		.argv = argv,
+		.argv = options->command,
 		.arguments = program_invocation_name,
 		.arguments_length = own_arguments(),
 		.credential_names = launch->profile->plane_credentials,
@@ -98,10 +74,15 @@ int nc_phase_birth(struct nc_launch *launch, struct nc_error *reterr)
 	};
 	int r;
 
-	if (!argv || !plan.arguments_length)
-		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "copy the command's arguments");
+	if (!plan.arguments_length)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EIO, "read netcordon's own arguments");
 	plan_process(launch, &plan);
+	r = nc_child_pack(&plan, &parcel);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "copy what the child needs");
+	nc_heap_keep(true);
 	r = nc_child_start(&plan, &launch->child, reterr);
+	nc_heap_keep(false);
 	if (r == 0)
 		nc_stdio_handed_over(&launch->stdio);
 	return r;
@@ -201,25 +182,35 @@ static int try_child(struct nc_launch *launch, enum nc_reason expected, struct n
 	return r < 0 ? r : nc_canary_judge(&launch->canary, report.results, expected, true, &before, &after, reterr);
 }
 
+struct members {
+	pid_t init, other;
+	int count;
+	bool has_init;
+};
+
+static int count_member(void *context, pid_t pid)
+{
+	struct members *members = context;
+
+	members->count++;
+	if (pid == members->init)
+		members->has_init = true;
+	else
+		members->other = pid;
+	return 0;
+}
+
 /* Exactly two tasks are inside now, init and what becomes the command; so the other number is the command's. */
 static int find_command(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int members = 0, pid;
-	bool init = false;
+	struct members members = {.init = launch->child.pid};
+	int r = nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, launch->authority), count_member, &members);
 
-	if (!file)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open the workload's cgroup.procs");
-	fd = -1;
-	for (; fscanf(file, "%d", &pid) == 1; members++) {
-		if (pid == launch->child.pid)
-			init = true;
-		else
-			launch->command_pid = pid;
-	}
-	if (members != 2 || !init)
-		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "%d processes are in the workload's cgroup where two should be", members);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "read the workload's cgroup.procs");
+	if (members.count != 2 || !members.has_init)
+		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "%d processes are in the workload's cgroup where two should be", members.count);
+	launch->command_pid = members.other;
 	return 0;
 }
 

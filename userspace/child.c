@@ -107,20 +107,9 @@ static pid_t clone_held(int *ret_pidfd)
 #endif
 }
 
-/* True when cgroup.procs of the cgroup names the process. */
-static bool is_member(int cgroup_fd, pid_t pid)
+static int is_process(void *context, pid_t pid)
 {
-	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	bool found = false;
-	int member;
-
-	if (!file)
-		return false;
-	fd = -1;
-	while (!found && fscanf(file, "%d", &member) == 1)
-		found = member == pid;
-	return found;
+	return pid == *(const pid_t *)context;
 }
 
 static int move_held(const struct nc_child_plan *plan, const struct nc_child *child, struct nc_error *reterr)
@@ -131,7 +120,7 @@ static int move_held(const struct nc_child_plan *plan, const struct nc_child *ch
 
 	if (fd < 0 || write(fd, text, (size_t)length) != length)
 		return nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "move the child into its cgroup");
-	if (!is_member(plan->cgroup_fd, child->pid))
+	if (nc_cgroup_each_process(plan->cgroup_fd, is_process, (void *)&child->pid) != 1)
 		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "the child was moved and is not in its cgroup");
 	if (write(child->init_control, "", 1) != 1)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "release the held child");

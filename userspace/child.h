@@ -45,7 +45,8 @@ struct nc_child_limit {
 };
 #define NC_CHILD_LIMITS 4
 
-/* Everything that the child needs, computed beforehand: between clone and exec nothing is allocated, read from a file or decided. Borrowed. */
+/* Everything that the child needs, computed beforehand: between clone and exec nothing is allocated, read from a file or decided. Borrowed, and none of it in
+ * the heap when the child is born (nc_child_pack). */
 struct nc_child_plan {
 	int cgroup_fd;
 	int netns_fd;	  /* -1: the caller's */
@@ -73,6 +74,16 @@ struct nc_child_plan {
 	size_t seen_length;
 	bool die_with_supervisor;
 };
+
+/* What a plan points to, in memory that the child is born with. */
+struct nc_child_parcel {
+	void *bytes;
+	size_t size;
+};
+
+/* Copies everything that `plan` points to (but for the caller's own arguments, which init wipes where they are) and lets it point there. Negative errno. */
+int nc_child_pack(struct nc_child_plan *plan, struct nc_child_parcel *ret_parcel);
+void nc_child_unpack(struct nc_child_parcel *parcel); /* the plan's pointers are gone with it */
 
 #define NC_CANARY_ATTEMPTS 4 /* TCP and UDP over IPv4, then over IPv6 */
 

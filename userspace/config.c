@@ -161,9 +161,10 @@ static int take_foreign(const json_t *document, struct nc_config *config, struct
 
 static int take_pools(const json_t *document, struct nc_config *config, struct nc_error *reterr)
 {
-	static const char *const members[] = {"instances", "rings", "ring_bytes", "policy_entries", "grant_entries", "seen_entries", NULL};
-	uint32_t *const places[] = {&config->instances,	     &config->rings,	     &config->ring_bytes,
-				    &config->policy_entries, &config->grant_entries, &config->seen_entries};
+	static const char *const members[] = {"instances",     "rings",	      "ring_bytes",   "policy_entries",
+					      "grant_entries", "grant_share", "seen_entries", NULL};
+	uint32_t *const places[] = {&config->instances,	    &config->rings,	  &config->ring_bytes,	&config->policy_entries,
+				    &config->grant_entries, &config->grant_share, &config->seen_entries};
 	const struct nc_place *place = NC_PLACE_KEY(&top, "pools");
 	json_t *pools = NULL;
 	int ret = nc_member_object(document, &top, "pools", false, &pools, reterr);

@@ -36,7 +36,8 @@
 	  "to them, and only `host up` takes away what it does not list, while no instance lives")                                                   \
 	X(nat64, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four on a host")                                       \
 	X(foreign_programs, "names of other people's BPF programs that may be in force on a sealed cgroup")                                          \
-	X(pools, "sizes fixed at `host up`: instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries")                              \
+	X(pools, "sizes fixed at `host up`: instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries; and grant_share, what one "   \
+		 "instance may hold of grant_entries: default a sixteenth, at least 1024")                                                           \
 	X(upstreams, "addresses of the DNS servers that the resolver asks")                                                                          \
 	X(log_bytes, "bytes of an instance's events.jsonl from which on events are counted as lost; default: 268435456")
 
@@ -47,9 +48,9 @@ struct nc_config {
 	size_t floor_count, upstream_count;
 	struct nc_nat64_prefix nat64[NC_NAT64_MAX];
 	size_t nat64_count;
-	char **foreign_programs;							    /* NULL-terminated, or NULL */
-	uint64_t log_bytes;								    /* 0: not given */
-	uint32_t instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries; /* 0: the loader's default */
+	char **foreign_programs;									 /* NULL-terminated, or NULL */
+	uint64_t log_bytes;										 /* 0: not given */
+	uint32_t instances, rings, ring_bytes, policy_entries, grant_entries, grant_share, seen_entries; /* 0: the loader's default */
 };
 
 /* Reads `path`, or the default file when NULL (which may be absent). On success the caller frees with nc_config_free. */

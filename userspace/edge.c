@@ -133,11 +133,19 @@ int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message)
 	return 1;
 }
 
+static int say(struct nc_edge *edge, const struct nc_edge_message *message)
+{
+	return send(edge->fd, message, NC_EDGE_HEAD, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 int nc_edge_flush(struct nc_edge *edge)
 {
-	struct nc_edge_message message = {.kind = NC_EDGE_FLUSH};
+	return say(edge, &(struct nc_edge_message){.kind = NC_EDGE_FLUSH});
+}
 
-	return send(edge->fd, &message, NC_EDGE_HEAD, MSG_NOSIGNAL) < 0 ? -errno : 0;
+int nc_edge_finish(struct nc_edge *edge)
+{
+	return say(edge, &(struct nc_edge_message){.kind = NC_EDGE_FINISH});
 }
 
 int nc_edge_exchange_names(struct nc_edge *edge, int i, int config_fd)
@@ -156,9 +164,7 @@ int nc_edge_exchange_names(struct nc_edge *edge, int i, int config_fd)
 
 int nc_edge_granted(struct nc_edge *edge, int status)
 {
-	struct nc_edge_message message = {.kind = NC_EDGE_GRANTED, .status = status};
-
-	return send(edge->fd, &message, NC_EDGE_HEAD, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return say(edge, &(struct nc_edge_message){.kind = NC_EDGE_GRANTED, .status = status});
 }
 
 void nc_edge_end(struct nc_edge *edge)

@@ -34,6 +34,7 @@ enum nc_edge_kind {
 	NC_EDGE_NAMED,	   /* edge: one event that has a name */
 	NC_EDGE_NAMES_CUT, /* edge, before FLUSHED: `count` happenings were not told one by one */
 	NC_EDGE_NAMES,	   /* supervisor: the resolver of authority `count` (0 workload, 1 plane) has other names: their memory file comes with it */
+	NC_EDGE_FINISH,	   /* supervisor: ask nobody anything more, then as FLUSH, and end */
 };
 
 #define NC_EDGE_GRANT_MAX NC_DNS_ADDRESSES_MAX /* addresses of one grant: more of one name are left out of the answer too */
@@ -106,6 +107,8 @@ int nc_edge_granted(struct nc_edge *edge, int status); /* the answer to a GRANT 
 /* Receives one message, never waits: 1, or 0 when there is none; -EPIPE when the edge is gone. */
 int nc_edge_receive(struct nc_edge *edge, struct nc_edge_message *ret_message);
 int nc_edge_flush(struct nc_edge *edge);
+/* Its last flush: whoever still waits for an answer from outside is told as a failure, and nothing is asked any more. */
+int nc_edge_finish(struct nc_edge *edge);
 void nc_edge_end(struct nc_edge *edge); /* idempotent */
 
 #define NC_EDGE_SUFFIX "-edge"		      /* of the program's own path */

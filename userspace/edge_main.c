@@ -40,6 +40,7 @@ struct edge {
 	struct nc_edge_message batch;
 	struct side sides[2];
 	bool flush_due; /* asked for while a grant was waited for */
+	bool finishing; /* after this flush nothing is served any more */
 	bool supervisor_gone;
 	struct nc_edge_told told;
 };
@@ -126,8 +127,9 @@ static int take_message(struct edge *edge, struct nc_edge_message *ret_message)
 		edge->supervisor_gone = true;
 		return -EPIPE;
 	}
-	edge->flush_due |= ret_message->kind == NC_EDGE_FLUSH;
-	if (ret_message->kind == NC_EDGE_FLUSH || ret_message->kind == NC_EDGE_GRANTED)
+	edge->finishing |= ret_message->kind == NC_EDGE_FINISH;
+	edge->flush_due |= ret_message->kind == NC_EDGE_FLUSH || edge->finishing;
+	if (ret_message->kind == NC_EDGE_FLUSH || ret_message->kind == NC_EDGE_FINISH || ret_message->kind == NC_EDGE_GRANTED)
 		return 1;
 	passed = CMSG_FIRSTHDR(&head);
 	if (ret_message->kind != NC_EDGE_NAMES || ret_message->count > 1 || !passed || passed->cmsg_type != SCM_RIGHTS)
@@ -262,6 +264,10 @@ static int obey(struct edge *edge)
 	for (int i = 0; r == 0 && i < 2; i++)
 		if (edge->sides[i].next_config_fd >= 0)
 			r = exchange_names(&edge->sides[i]);
+	for (int i = 0; edge->finishing && i < 2; i++) { /* what waits in its sockets is not read, and whom it asked is not heard */
+		nc_resolver_close(edge->sides[i].resolver);
+		edge->sides[i].resolver = NULL;
+	}
 	return r == 0 && edge->flush_due ? flush(edge) : r;
 }
 
@@ -275,14 +281,14 @@ static int serve(struct edge *edge)
 	};
 	int r = 0;
 
-	while (r == 0 && !edge->supervisor_gone) {
+	while (r == 0 && !edge->supervisor_gone && !edge->finishing) {
 		if (poll(polls, 4, -1) < 0 && errno != EINTR)
 			return -errno;
 		if (polls[0].revents)
 			r = hand_over(edge);
 		if (r == 0 && polls[1].revents)
 			r = take_orders(edge);
-		for (int i = 0; r == 0 && i < 2 && !edge->supervisor_gone; i++)
+		for (int i = 0; r == 0 && i < 2 && !edge->supervisor_gone && !edge->finishing; i++)
 			if (polls[2 + i].revents)
 				nc_resolver_step(edge->sides[i].resolver);
 		if (r == 0 && !edge->supervisor_gone)

@@ -50,7 +50,8 @@ static int take_identity(const json_t *launch, json_t **ret_identity, struct nc_
 	return 0;
 }
 
-static int sign_launch(struct nc_evidence *evidence, const json_t *launch, struct nc_signed *ret_signed, struct nc_error *reterr)
+static int sign_launch(struct nc_evidence *evidence, const json_t *launch, const struct nc_json_member *members, size_t count,
+		       struct nc_signed *ret_signed, struct nc_error *reterr)
 {
 	NC_JSON json_t *typed = json_copy((json_t *)launch);
 	char digest[NC_DIGEST_HEX];
@@ -60,7 +61,7 @@ static int sign_launch(struct nc_evidence *evidence, const json_t *launch, struc
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "the launch statement's type is another statement's");
 	if (!typed || json_object_set_new(typed, "type", json_string(NC_DOMAIN_LAUNCH)) < 0)
 		return nc_evidence_no_memory(reterr);
-	r = nc_statement_sign(NC_DOMAIN_LAUNCH, typed, evidence->key, evidence->attester, ret_signed, reterr);
+	r = nc_statement_sign_with(NC_DOMAIN_LAUNCH, typed, members, count, evidence->key, evidence->attester, ret_signed, reterr);
 	if (r < 0)
 		return r;
 	evidence->launch = ret_signed->digest;
@@ -189,8 +190,8 @@ static void remove_folder(const struct nc_evidence *evidence, const char *folder
 		rmdir(folder);
 }
 
-int nc_evidence_begin_soon(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester,
-			   struct nc_evidence **ret_evidence, struct nc_error *reterr)
+int nc_evidence_begin_soon(const char *folder, const json_t *launch, const struct nc_json_member *members, size_t count,
+			   const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence, struct nc_error *reterr)
 {
 	__attribute__((cleanup(cleanup_evidence))) struct nc_evidence *evidence = malloc(sizeof(*evidence));
 	__attribute__((cleanup(cleanup_birthplace))) struct birthplace place = {.parent_fd = -1};
@@ -207,7 +208,7 @@ int nc_evidence_begin_soon(const char *folder, const json_t *launch, const struc
 		return nc_evidence_no_memory(reterr);
 	r = take_identity(launch, &evidence->identity, reterr);
 	if (r == 0)
-		r = sign_launch(evidence, launch, &signed_launch, reterr);
+		r = sign_launch(evidence, launch, members, count, &signed_launch, reterr);
 	if (r == 0)
 		r = make_hidden(folder, &place, reterr);
 	if (r == 0) {
@@ -225,7 +226,7 @@ int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_
 		      struct nc_evidence **ret_evidence, struct nc_error *reterr)
 {
 	struct nc_evidence *evidence = NULL;
-	int r = nc_evidence_begin_soon(folder, launch, key, attester, &evidence, reterr);
+	int r = nc_evidence_begin_soon(folder, launch, NULL, 0, key, attester, &evidence, reterr);
 
 	if (r < 0)
 		return r;

@@ -12,12 +12,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "exec_record.h"
@@ -32,18 +36,15 @@
 
 static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 {
-	char path[NC_PATH_MAX + 32];
 	bool populated;
 	int r;
 
-	snprintf(path, sizeof(path), "%s/exec-%s.lock", nc_claim_folder(launch->claim),
-		 launch->authority == NC_AUTHORITY_PLANE ? "plane" : "workload");
-	launch->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	launch->lock_fd = nc_exec_lock_open(launch, launch->authority, O_CREAT, reterr);
 	if (launch->lock_fd < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
+		return launch->lock_fd;
 	r = flock(launch->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (r < 0 && r != -EWOULDBLOCK)
-		return nc_error_sys(reterr, NC_E_SYSTEM, r, "lock %s", path);
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "lock instance %s for exec", launch->instance);
 	if (r == 0) {
 		r = nc_claim_populated(launch->claim, launch->authority, &populated, reterr);
 		if (r < 0)
@@ -54,10 +55,22 @@ static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -EBUSY, "instance %s: this authority already has a live process tree", launch->instance);
 }
 
-/* The supervisor's descriptor of the namespace with this cookie. -1: it has none. */
+/* Asked for an early answer, and once more when the child is inside and has done nothing yet: whoever ends the instance has either said so by then, or finds it. */
+static int refuse_ending(const struct nc_launch *launch, struct nc_error *reterr)
+{
+	bool ending;
+	int r = nc_claim_ending(launch->claim, &ending, reterr);
+
+	if (r < 0 || !ending)
+		return r;
+	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -ESHUTDOWN, "instance %s is being ended: nothing starts in it any more", launch->instance);
+}
+
+/* The supervisor's descriptor of the namespace with this cookie, -1: it has none. What a descriptor is says the kernel: the link's text is a path where the
+ * namespace was bound to one. Only what shows as a namespace is opened, because opening anything else could wait, or do something. */
 static int held_by(pid_t supervisor, uint64_t cookie)
 {
-	char folder[32], path[300], target[32];
+	char folder[32], path[300];
 	struct nc_error ignored = {0};
 	struct dirent *entry;
 	int found = -1;
@@ -67,13 +80,14 @@ static int held_by(pid_t supervisor, uint64_t cookie)
 	list = opendir(folder);
 	while (list && found < 0 && (entry = readdir(list))) {
 		NC_CLOSE int fd = -1;
+		struct statfs lies;
 		uint64_t seen;
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		if (readlink(path, target, sizeof(target)) < 5 || strncmp(target, "net:[", 5))
+		if (statfs(path, &lies) < 0 || lies.f_type != NSFS_MAGIC)
 			continue;
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && !nc_netns_cookie(fd, &seen, &ignored) && seen == cookie)
+		if (fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET && !nc_netns_cookie(fd, &seen, &ignored) && seen == cookie)
 			found = NC_TAKE_FD(fd);
 	}
 	if (list)
@@ -156,6 +170,7 @@ static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
 	       nc_claim_find(launch->host, options->instance, &launch->claim, reterr) ?:
 	       nc_instance_state_read(nc_claim_folder(launch->claim), &state, reterr) ?:
 	       read_profile(launch, reterr) ?:
+	       refuse_ending(launch, reterr) ?:
 	       take_lock(launch, reterr) ?:
 	       enter_network(launch, &state, reterr) ?:
 	       nc_mount_plan(&launch->mounts, reterr);
@@ -205,22 +220,34 @@ static int append_file(struct nc_launch *launch, pid_t pid, const char *name, st
 	return 0;
 }
 
+struct look {
+	struct nc_launch *launch;
+	struct nc_error error;
+	int status;
+};
+
+static int look_at_process(void *context, pid_t pid)
+{
+	struct look *look = context;
+
+	look->status = append_file(look->launch, pid, "environ", &look->error) ?: append_file(look->launch, pid, "cmdline", &look->error);
+	return look->status;
+}
+
 static int look_at_workload(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = -1;
-	NC_FCLOSE FILE *file = NULL;
-	int pid, r = 0;
+	struct look look = {.launch = launch};
+	int r;
 
 	if (launch->authority != NC_AUTHORITY_PLANE || launch->options->plane_env_fd < 0)
 		return 0;
-	fd = openat(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "r");
 	launch->seen_by_workload = malloc(SEEN_MAX);
-	if (!file || !launch->seen_by_workload)
-		return nc_error_sys(reterr, NC_E_SYSTEM, errno ? -errno : -ENOMEM, "list the workload's processes");
-	fd = -1;
-	while (r == 0 && fscanf(file, "%d", &pid) == 1)
-		r = append_file(launch, pid, "environ", reterr) ?: append_file(launch, pid, "cmdline", reterr);
+	r = launch->seen_by_workload ? nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, &look)
+				     : -ENOMEM;
+	if (look.status < 0)
+		*reterr = look.error;
+	else if (r < 0)
+		nc_error_sys(reterr, NC_E_SYSTEM, r, "list the workload's processes");
 	return r;
 }
 
@@ -264,10 +291,17 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 {
 	struct nc_watch watch;
+	int r = nc_exec_record(launch, reterr);
 
+	if (r < 0)
+		return r;
+	r = refuse_ending(launch, reterr) ?: nc_launch_let_go(launch, reterr);
+	if (r < 0) {
+		nc_exec_record_drop(launch);
+		return r;
+	}
 	/* clang-format off */
-	return nc_launch_let_go(launch, reterr) ?:
-	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
+	return (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
 	       nc_exec_record(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);
 	/* clang-format on */

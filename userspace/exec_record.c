@@ -3,7 +3,8 @@
  * exec_record.c - how what `exec` started comes into the instance's evidence
  *
  * The log has one writer, the supervisor; `exec` is another process. So `exec` leaves a file for each command in the instance's folder (root's alone), and the
- * supervisor takes them in before it signs the closing statement.
+ * supervisor takes them in before it signs the closing statement. The file is there before the command is, and `exec` holds a lock for as long as it lives: so
+ * every command that ran is told of, and whoever waits for the lock finds how it ended.
  */
 #include "exec_record.h"
 
@@ -13,12 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "json.h"
 #include "text.h"
 
 #define PREFIX "exec-record-"
+#define SETTLE_MS                                                                                                                                    \
+	2000 /* of an exec whose command was ended: it has a line to write. A stopped one is not waited for longer: its record has no result */
 
 static json_t *compose(const struct nc_launch *launch)
 {
@@ -58,6 +63,41 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 	fd = openat(folder, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || write(fd, text, length) != (ssize_t)length || renameat(folder, beside, folder, name) < 0)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "write %s in the instance's folder", name);
+	return 0;
+}
+
+void nc_exec_record_drop(const struct nc_launch *launch)
+{
+	char path[NC_PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/" PREFIX "%d", nc_claim_folder(launch->claim), launch->command_pid);
+	unlink(path);
+}
+
+int nc_exec_lock_open(const struct nc_launch *launch, enum nc_authority authority, int flags, struct nc_error *reterr)
+{
+	char path[NC_PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/exec-%s.lock", nc_claim_folder(launch->claim), authority == NC_AUTHORITY_PLANE ? "plane" : "workload");
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	return fd < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path) : fd;
+}
+
+int nc_exec_records_settle(const struct nc_launch *launch, struct nc_error *reterr)
+{
+	int64_t until = nc_now_ns() + SETTLE_MS * 1000000ll;
+
+	for (enum nc_authority authority = NC_AUTHORITY_WORKLOAD; authority <= NC_AUTHORITY_PLANE; authority++) {
+		NC_CLOSE int fd = nc_exec_lock_open(launch, authority, 0, reterr);
+
+		if (fd == -ENOENT)
+			continue;
+		if (fd < 0)
+			return fd;
+		while (flock(fd, LOCK_EX | LOCK_NB) < 0 && nc_now_ns() < until)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
 	return 0;
 }
 

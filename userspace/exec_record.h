@@ -7,6 +7,12 @@
 
 /* exec: writes down, in the instance's folder, what was started and, once known, how it ended. */
 int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr);
+/* exec, of a command that did not start after all. */
+void nc_exec_record_drop(const struct nc_launch *launch);
+/* supervisor, once nothing of theirs runs: waits, bounded, until whoever executed something in the instance has written down how it ended. */
+int nc_exec_records_settle(const struct nc_launch *launch, struct nc_error *reterr);
+/* exec and supervisor: the file whose lock (flock) an `exec` holds as long as it lives. */
+int nc_exec_lock_open(const struct nc_launch *launch, enum nc_authority authority, int flags, struct nc_error *reterr);
 /* supervisor: appends all that lie there to the evidence, and removes them. */
 int nc_exec_records_collect(struct nc_launch *launch, struct nc_error *reterr);
 

@@ -2,9 +2,17 @@
 /*
  * finish.c - phase `end`: what was sent arrives, what happened is counted and signed, nothing is left
  *
- * The order matters. First nothing runs any more; then what was already sent gets its bounded time, while the policy is still open for it; then the edge hands
- * over its last events; then the counters are final, the policy is read back once more, and the closing statement is signed. Only then is the instance taken
- * apart, and the Runner told.
+ * The order matters, for nothing may happen after what is signed:
+ *
+ *   noted as ending   `exec` starts nothing any more; it asks once more when its process is inside already, so what it had begun is found by the next step
+ *   emptied           nothing runs
+ *   drained           what was sent already gets its bounded time, while the policy is still open for it; events are read on the way
+ *   emptied again     whoever came in meanwhile past `exec` (somebody privileged can move a process): it is ended, and what it sent is destroyed
+ *   checked, closed   the policy is read back once more; from here on the kernel lets nothing of the instance's pass, whoever holds its sockets
+ *   heard             the edge asks nobody any more and hands over its last events; `exec` writes down how its commands ended
+ *   counted, signed   the counters are final
+ *
+ * Only then is the instance taken apart, and the Runner told.
  */
 #include <errno.h>
 #include <signal.h>
@@ -35,11 +43,45 @@ static int empty(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
+/* While the sockets are waited for, so that the ring does not overflow. An edge that is lost now is a loss, and no reason to wait less. */
+static int read_events(void *context, struct nc_error *reterr)
+{
+	struct nc_launch *launch = context;
+	int r = launch->events || launch->edge.fd >= 0 ? nc_watch_edge(launch, reterr) : 0;
+
+	if (r < 0 && reterr->code != NC_E_EVIDENCE_UNWRITABLE) {
+		nc_launch_events_lose(launch);
+		r = 0;
+	}
+	return r;
+}
+
+static int drain_for(struct nc_launch *launch, int patience, struct nc_error *reterr)
+{
+	const struct nc_drain how = {.netns_fd = launch->netns_fd, .timeout_ms = patience, .meanwhile = read_events, .context = launch};
+	uint32_t destroyed;
+	int r = nc_claim_drain(launch->claim, &how, &destroyed, reterr);
+
+	if (r == 0)
+		launch->ending.sockets_destroyed += destroyed;
+	return r;
+}
+
 static int drain(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int patience = launch->options->drain_ms < 0 ? NC_DRAIN_MS : launch->options->drain_ms;
+	return drain_for(launch, launch->options->drain_ms < 0 ? NC_DRAIN_MS : launch->options->drain_ms, reterr);
+}
 
-	return nc_claim_drain(launch->claim, launch->netns_fd, patience, &launch->ending.sockets_destroyed, reterr);
+/* Who came in while it was drained gets no time. */
+static int empty_again(struct nc_launch *launch, struct nc_error *reterr)
+{
+	bool populated[2] = {false, false};
+	int r = nc_claim_populated(launch->claim, NC_AUTHORITY_WORKLOAD, &populated[0], reterr)
+			?: nc_claim_populated(launch->claim, NC_AUTHORITY_PLANE, &populated[1], reterr);
+
+	if (r < 0 || (!populated[0] && !populated[1]))
+		return r;
+	return empty(launch, reterr) ?: drain_for(launch, 0, reterr);
 }
 
 /* An edge that was lost has said all it could: the kernel's own counters and the closing statement's cause tell the rest. */
@@ -52,7 +94,7 @@ static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
 	if (launch->edge.fd < 0)
 		return 0;
 	launch->edge.flushed = false;
-	if (nc_edge_flush(&launch->edge) < 0)
+	if (nc_edge_finish(&launch->edge) < 0)
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPIPE, "the edge is gone");
 	while (r == 0 && !launch->edge.flushed) {
 		r = nc_launch_wait_readable(launch, launch->edge.fd, reterr);
@@ -163,7 +205,7 @@ static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_JSON json_t *closing = NULL;
 	uint64_t repeats_lost = 0;
-	int r = nc_exec_records_collect(launch, reterr) ?: record_repeats(launch, &repeats_lost, reterr) ?: check_policy(launch, reterr) ?:
+	int r = nc_exec_records_collect(launch, reterr) ?: record_repeats(launch, &repeats_lost, reterr) ?:
 		compose_closing(launch, repeats_lost, &closing, reterr);
 
 	return r < 0 ? r : nc_evidence_close(NC_TAKE_PTR(launch->evidence), closing, reterr);
@@ -197,9 +239,14 @@ int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
 	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
 		;
 	/* clang-format off */
-	r = empty(launch, reterr) ?:
+	r = nc_claim_note_ending(launch->claim, reterr) ?:
+	    empty(launch, reterr) ?:
 	    drain(launch, reterr) ?:
+	    empty_again(launch, reterr) ?:
+	    check_policy(launch, reterr) ?:
+	    nc_claim_close(launch->claim, reterr) ?:
 	    flush_edge(launch, reterr) ?:
+	    nc_exec_records_settle(launch, reterr) ?:
 	    close_evidence(launch, reterr) ?:
 	    release(launch, reterr) ?:
 	    nc_status_exited(launch, reterr);

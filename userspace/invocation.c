@@ -21,6 +21,7 @@ void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_o
 		.ring_bytes = config->ring_bytes,
 		.policy_entries = config->policy_entries,
 		.grant_entries = config->grant_entries,
+		.grant_share = config->grant_share,
 		.seen_entries = config->seen_entries,
 		.foreign_allowed = (const char *const *)config->foreign_programs,
 		.floor = config->floor,

@@ -24,6 +24,16 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 /* Canonical bytes of `value`, NUL-terminated beyond *ret_length; the caller frees. -EINVAL for what the canonical form cannot hold. */
 int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr);
 
+/* A member of an object that is canonical text already: what made it has given its memory back, which a tree of values needs ten times as much of. */
+struct nc_json_member {
+	const char *name; /* ASCII; borrowed */
+	char *text;	  /* owned by whoever holds the member */
+	size_t length;
+};
+/* The same for an object that has these members too, behind the bytes of `before` (which *ret_length counts). -EINVAL for a name that stands twice. */
+int nc_json_canonical_with(const char *before, const json_t *object, const struct nc_json_member *members, size_t count, char **ret_text,
+			   size_t *ret_length, struct nc_error *reterr);
+
 /* nc_json_parse of what must already be canonical: -EBADMSG when writing it again gives other bytes. `name` is for errors. */
 int nc_json_parse_canonical(const char *name, const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr);
 

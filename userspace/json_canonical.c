@@ -17,6 +17,8 @@
 struct output {
 	char *text;
 	size_t length, size;
+	const struct nc_json_member *members; /* of the topmost object */
+	size_t member_count;
 };
 
 static int refuse(struct nc_error *reterr, const char *what)
@@ -110,10 +112,11 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Keys of `object` in order; the array is the caller's, the keys are the object's. */
-static int sorted_keys(const json_t *object, const char ***ret_keys, struct nc_error *reterr)
+/* Keys of `object` and of what stands beside it in order; the array is the caller's, the keys are not. */
+static int sorted_keys(const json_t *object, const struct nc_json_member *members, size_t member_count, const char ***ret_keys,
+		       struct nc_error *reterr)
 {
-	NC_FREE const char **keys = calloc(json_object_size(object) + 1, sizeof(*keys));
+	NC_FREE const char **keys = calloc(json_object_size(object) + member_count + 1, sizeof(*keys));
 	size_t count = 0;
 
 	if (!keys)
@@ -127,9 +130,20 @@ static int sorted_keys(const json_t *object, const char ***ret_keys, struct nc_e
 				return refuse(reterr, "a key that is not ASCII");
 		keys[count++] = key;
 	}
+	for (size_t i = 0; i < member_count; i++)
+		keys[count++] = members[i].name;
 	qsort(keys, count, sizeof(*keys), by_bytes);
 	*ret_keys = NC_TAKE_PTR(keys);
 	return 0;
+}
+
+static const struct nc_json_member *find_member(const struct output *output, unsigned int depth, const char *name)
+{
+	for (size_t i = 0; depth == 1 && i < output->member_count; i++) {
+		if (!strcmp(output->members[i].name, name))
+			return &output->members[i];
+	}
+	return NULL;
 }
 
 static int put_object(struct output *output, const json_t *object, unsigned int depth, struct nc_error *reterr)
@@ -137,17 +151,22 @@ static int put_object(struct output *output, const json_t *object, unsigned int 
 	NC_FREE const char **keys = NULL;
 	int r;
 
-	r = sorted_keys(object, &keys, reterr);
+	r = sorted_keys(object, output->members, depth == 1 ? output->member_count : 0, &keys, reterr);
 	if (r == 0)
 		r = put(output, "{", 1, reterr);
 	for (size_t i = 0; r == 0 && keys[i]; i++) {
+		const struct nc_json_member *member = find_member(output, depth, keys[i]);
+
+		if (i && !strcmp(keys[i], keys[i - 1]))
+			return refuse(reterr, "a member twice");
 		r = i ? put(output, ",", 1, reterr) : 0;
 		if (r == 0)
 			r = put_string(output, keys[i], strlen(keys[i]), reterr);
 		if (r == 0)
 			r = put(output, ":", 1, reterr);
 		if (r == 0)
-			r = put_value(output, json_object_get(object, keys[i]), depth, reterr);
+			r = member ? put(output, member->text, member->length, reterr)
+				   : put_value(output, json_object_get(object, keys[i]), depth, reterr);
 	}
 	return r < 0 ? r : put(output, "}", 1, reterr);
 }
@@ -189,12 +208,21 @@ static int put_value(struct output *output, const json_t *value, unsigned int de
 	}
 }
 
-int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr)
+int nc_json_canonical_with(const char *before, const json_t *object, const struct nc_json_member *members, size_t count, char **ret_text,
+			   size_t *ret_length, struct nc_error *reterr)
 {
-	struct output output = {0};
+	struct output output = {.members = members, .member_count = count};
 	int r;
 
-	r = put_value(&output, value, 0, reterr);
+	for (size_t i = 0; i < count; i++)
+		output.size += members[i].length;
+	if (count) { /* at once, not by doubling: what it grew out of would be touched for nothing */
+		output.size += 4096;
+		output.text = malloc(output.size);
+		if (!output.text)
+			return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for canonical JSON");
+	}
+	r = put(&output, before, strlen(before), reterr) ?: put_value(&output, object, 0, reterr);
 	if (r < 0) {
 		free(output.text);
 		return r;
@@ -202,6 +230,11 @@ int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, 
 	*ret_text = output.text;
 	*ret_length = output.length;
 	return 0;
+}
+
+int nc_json_canonical(const json_t *value, char **ret_text, size_t *ret_length, struct nc_error *reterr)
+{
+	return nc_json_canonical_with("", value, NULL, 0, ret_text, ret_length, reterr);
 }
 
 int nc_json_parse_canonical(const char *name, const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr)

@@ -69,6 +69,11 @@ static int read_some(struct nc_launch *launch, struct nc_error *reterr)
 	return r < 0 ? r : taking.status < 0 ? taking.status : taking.taken == RECORDS_AT_ONCE;
 }
 
+int nc_launch_events_open(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
+}
+
 int nc_launch_events_fd(const struct nc_launch *launch)
 {
 	return launch->events ? nc_events_poll_fd(launch->events) : launch->edge.fd;

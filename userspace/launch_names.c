@@ -3,8 +3,8 @@
  * launch_names.c - the supervisor's part in resolving: sockets, marks, grants
  *
  * Each authority whose policy lists names has a resolver of its own: sockets, names, grants. The sockets are made here, by root, inside the workload's network
- * namespace, and marked in the kernel: a redirect of port 53 goes to a socket with the mark of that authority and to nothing else that may sit at its endpoint
- * later. The four of a resolver are on one port that is free for them. The edge serves them; when it asks for a grant, whose name it is is seen from the id,
+ * namespace, and marked in the kernel before they are bound: a redirect of port 53 goes to a socket with the mark of that authority and to nothing else that may
+ * sit at its endpoint later, and no other instance whose loopback this is reaches one. The four of a resolver are on one port that is free for them. The edge serves them; when it asks for a grant, whose name it is is seen from the id,
  * what the grant may open is looked up in the policy here, and an address that is not public is refused once more.
  */
 #include <errno.h>
@@ -25,19 +25,28 @@
 #define PORT_TRIES 32
 #define BACKLOG 64
 
+static enum nc_authority authority_at(int i)
+{
+	return i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
+}
+
 /* ---- sockets --------------------------------------------------------------------------------------------------------------------------------------- */
 
-static int open_one(int i, uint16_t port_be)
+static int open_one(struct nc_claim *claim, enum nc_authority authority, int i, uint16_t port_be)
 {
 	static const int families[4] = {AF_INET, AF_INET6, AF_INET, AF_INET6};
 	static const int types[4] = {SOCK_DGRAM, SOCK_DGRAM, SOCK_STREAM, SOCK_STREAM};
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = port_be, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = port_be, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	NC_CLOSE int fd = socket(families[i], types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1;
+	struct nc_error error = {0};
+	int one = 1, r;
 
 	if (fd < 0)
 		return -errno;
+	r = nc_claim_mark_resolver(claim, authority, fd, &error);
+	if (r < 0)
+		return r;
 	if (families[i] == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
 		return -errno;
 	if ((families[i] == AF_INET ? bind(fd, (struct sockaddr *)&v4, sizeof(v4)) : bind(fd, (struct sockaddr *)&v6, sizeof(v6))) < 0)
@@ -53,14 +62,14 @@ static void close_sockets(struct nc_edge_resolver *resolver)
 		nc_forget_fd(&resolver->sockets[i]);
 }
 
-static int open_all(struct nc_edge_resolver *resolver, uint16_t *ret_port_be)
+static int open_all(struct nc_claim *claim, enum nc_authority authority, struct nc_edge_resolver *resolver, uint16_t *ret_port_be)
 {
 	uint16_t port_be = 0;
 
 	for (int i = 0; i < 4; i++) {
 		struct sockaddr_in bound;
 		socklen_t length = sizeof(bound);
-		int fd = open_one(i, port_be);
+		int fd = open_one(claim, authority, i, port_be);
 
 		if (fd < 0 && i % 2 == 1 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL))
 			continue; /* a namespace without IPv6 has no question by IPv6 either */
@@ -87,7 +96,7 @@ static int open_sockets(struct nc_launch *launch, struct nc_error *reterr)
 
 		r = launch->names[i].count && resolver->sockets[0] < 0 ? -EADDRINUSE : 0;
 		for (int tries = 0; r == -EADDRINUSE && tries < PORT_TRIES; tries++) {
-			r = open_all(resolver, &launch->resolver_port_be[i]);
+			r = open_all(launch->claim, authority_at(i), resolver, &launch->resolver_port_be[i]);
 			if (r < 0)
 				close_sockets(resolver);
 		}
@@ -119,11 +128,6 @@ static int find_upstreams(const struct nc_launch *launch, struct nc_upstreams *r
 		return 0;
 	nc_error_sys(reterr, NC_E_CONFIG_INVALID, r, "find a name server in /etc/resolv.conf");
 	return nc_error_hint(reterr, "name one as `upstreams` in the configuration file");
-}
-
-static enum nc_authority authority_at(int i)
-{
-	return i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
 }
 
 static int make_config(struct nc_launch *launch, int i, struct nc_error *reterr)
@@ -158,16 +162,6 @@ static int take_nat64(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
-static int mark_sockets(struct nc_launch *launch, int i, struct nc_error *reterr)
-{
-	int r = 0;
-
-	for (int j = 0; r == 0 && j < 4; j++)
-		if (launch->resolvers[i].sockets[j] >= 0)
-			r = nc_claim_mark_resolver(launch->claim, authority_at(i), launch->resolvers[i].sockets[j], reterr);
-	return r;
-}
-
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = launch->sealed_told ? nc_host_settings(launch->host, NULL, &launch->nat64, reterr) : take_nat64(launch, reterr);
@@ -177,7 +171,7 @@ int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
 	r = nc_launch_in_netns(launch, open_sockets, reterr);
 	for (int i = 0; r == 0 && i < 2; i++)
 		if (launch->names[i].count)
-			r = mark_sockets(launch, i, reterr) ?: make_config(launch, i, reterr);
+			r = make_config(launch, i, reterr);
 	return r;
 }
 
@@ -236,19 +230,19 @@ void nc_launch_names_close(struct nc_launch *launch)
 static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, size_t count)
 {
 	const struct nc_grant_port *ports;
-	struct nc_error error = {0};
 	size_t port_count;
 
+	launch->grant_error = (struct nc_error){0};
 	if (!nc_names_ports(&launch->names[!!(grant->name_id & NC_NAME_ID_PLANE)], grant->name_id, &ports, &port_count))
 		return -ENOENT;
-	if (nc_host_settings(launch->host, NULL, &launch->nat64, &error) < 0) /* another launch may have added a prefix since */
-		return error.status;
+	if (nc_host_settings(launch->host, NULL, &launch->nat64, &launch->grant_error) < 0) /* another launch may have added a prefix since */
+		return launch->grant_error.status;
 	for (size_t i = 0; i < count; i++) {
 		if (!NC_MUTANT_OFF("grant_filter") && !nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
 			return -EADDRNOTAVAIL;
 	}
 	return nc_claim_grant(launch->claim, grant->name_id, grant->addresses, count, ports, port_count,
-			      NC_MUTANT_OFF("resolver_cache") ? 1 : grant->lifetime, &error);
+			      NC_MUTANT_OFF("resolver_cache") ? 1 : grant->lifetime, &launch->grant_error);
 }
 
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr)
@@ -286,6 +280,10 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 	if (name->what == NC_RESOLVED) {
 		json_object_set_new(record, "addresses", json_integer(name->addresses));
 		json_object_set_new(record, "lifetime", json_integer(name->lifetime));
+	}
+	if (name->what == NC_RESOLVER_GRANT_REFUSED && launch->grant_error.code) {
+		json_object_set_new(record, "detail", json_string(launch->grant_error.detail));
+		json_object_set_new(record, "hint", json_string(launch->grant_error.hint));
 	}
 	return nc_launch_record(launch, record, reterr);
 }

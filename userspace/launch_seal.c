@@ -46,40 +46,19 @@ static bool closed_without(const struct nc_closure *rows, size_t count, const ch
 	return false; /* a row that is not there closes nothing */
 }
 
-static int find_root(const struct nc_launch *launch, bool *ret_true_root, struct nc_error *reterr)
-{
-	const char *root = launch->options->host->root;
-	struct stat chosen, top;
-	char mount[NC_PATH_MAX];
-	int r;
-
-	*ret_true_root = true;
-	if (!root)
-		return 0;
-	r = nc_cgroup_mount(mount, reterr);
-	if (r < 0)
-		return r;
-	if (stat(root, &chosen) < 0 || stat(mount, &top) < 0)
-		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at %s", root);
-	*ret_true_root = chosen.st_dev == top.st_dev && chosen.st_ino == top.st_ino;
-	return 0;
-}
-
 /* What the closure table says that only the filter closes, the filter must refuse. */
 int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr)
 {
 	struct nc_closure_facts facts = {
 		.effective = &launch->effective,
+		.true_root = nc_host_at_top(launch->host),
 		.starts_process = starts_process,
 		.unix_gap_accepted = launch->profile->unix_gap_accepted,
 		.names_open = nc_profile_names_open(launch->profile),
 	};
 	const struct nc_closure *rows;
 	size_t count;
-	int r = find_root(launch, &facts.true_root, reterr);
 
-	if (r < 0)
-		return r;
 	nc_closures_of(&facts, &rows, &count);
 	launch->closures = rows;
 	launch->closure_count = count;
@@ -115,8 +94,9 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 	uid_t uid = nc_uid_of(nc_claim_generation(launch->claim), NC_UID_EDGE);
 
 	if (!launch->names[0].count && !launch->names[1].count)
-		return nc_events_open(nc_claim_ring_fd(launch->claim), &launch->events, reterr);
-	nc_launch_events_close(launch); /* a ring has one reader */
+		return launch->evidence ? nc_launch_events_open(launch, reterr)
+					: 0; /* nc_launch_announce opens it: a child is born with a copy of each page */
+	nc_launch_events_close(launch);	     /* a ring has one reader */
 	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
 			     &launch->edge, reterr);
 }

@@ -109,6 +109,9 @@ struct nc_launch {
 	/* birth */
 	struct nc_child child;
 
+	/* names */
+	struct nc_error grant_error; /* why the last grant was refused; the edge tells of it next */
+
 	/* canary */
 	struct nc_canary canary;
 
@@ -159,6 +162,7 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 /* A record of what the workload caused; past the log's bound it is counted as lost. */
 int nc_launch_record(struct nc_launch *launch, json_t *record, struct nc_error *reterr);
 int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
+int nc_launch_events_open(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_events_fd(const struct nc_launch *launch);
 int nc_launch_events_step(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_events_finish(struct nc_launch *launch, struct nc_error *reterr); /* and closes */

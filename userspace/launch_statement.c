@@ -245,20 +245,51 @@ static json_t *cgroups_json(const struct nc_launch *launch)
 			 safe_json(nc_claim_cgroup_path(launch->claim, NC_AUTHORITY_PLANE)));
 }
 
-static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
+#define MEMBERS_MAX 8
+
+/* The statement in the making: its larger members become text as soon as they are known. */
+struct composition {
+	json_t *document;
+	struct nc_json_member members[MEMBERS_MAX];
+	size_t count;
+};
+
+static void composition_free(struct composition *composition)
+{
+	for (size_t i = 0; i < composition->count; i++)
+		free(composition->members[i].text);
+	json_decref(composition->document);
+}
+#define COMPOSITION __attribute__((cleanup(composition_free))) struct composition
+
+/* Takes `value`. */
+static int add_text(struct composition *composition, const char *name, json_t *value)
+{
+	NC_JSON json_t *owned = value;
+	struct nc_json_member *member;
+	struct nc_error ignored; /* no memory: the caller says so; what the canonical form cannot hold is made nowhere here */
+
+	if (!owned || composition->count == MEMBERS_MAX)
+		return -1;
+	member = &composition->members[composition->count];
+	member->name = name;
+	if (nc_json_canonical(owned, &member->text, &member->length, &ignored) < 0)
+		return -1;
+	composition->count++;
+	return 0;
+}
+
+static int compose(struct nc_launch *launch, struct composition *composition, struct nc_error *reterr)
 {
 	NC_JSON json_t *gaps = json_array();
-	NC_JSON json_t *programs = NULL;
-	json_t *document = json_object();
+	json_t *programs = NULL, *document = composition->document = json_object();
 	const struct nc_launch_options *options = launch->options;
 	int r = nc_program_digests(launch->host, &launch->effective, launch->runtime, options->host->manifest, &programs, reterr);
 
-	if (r < 0) {
-		json_decref(document);
-		return NULL;
-	}
+	if (r < 0)
+		return r;
 	/* clang-format off */
-	r = !gaps || !document ||
+	r = add_text(composition, "programs", programs) || !gaps || !document ||
 	    add(document, "version", json_integer(1)) ||
 	    add(document, "provider", json_string(nc_provider_word(launch->provider))) ||
 	    add(document, "provider_revision", json_string(options->provider_revision ? options->provider_revision : "dev")) ||
@@ -273,12 +304,11 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||
 	    add(document, "images", json_pack("{s:o, s:o}", "workload", image_json(&launch->images[0]), "plane", image_json(&launch->images[1]))) ||
-	    add(document, "name_binding", nc_launch_name_binding(launch->profile)) ||
+	    add_text(composition, "name_binding", nc_launch_name_binding(launch->profile)) ||
 	    add(document, "plane_credentials", names_json(launch->profile->plane_credentials)) ||
-	    add(document, "programs", json_incref(programs)) ||
-	    add(document, "closures", closures_json(launch, gaps)) ||
+	    add_text(composition, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||
-	    (launch->provider == NC_PROVIDER_RUN && add(document, "process", process_json(launch))) ||
+	    (launch->provider == NC_PROVIDER_RUN && add_text(composition, "process", process_json(launch))) ||
 	    (nc_provider_seals_others(launch->provider) && add(document, "left_to_others", json_incref(launch->left_to_others))) ||
 	    add(document, "enforcement", enforcement_json(launch)) ||
 	    (options->container && add(document, "container", container_json(options->container))) ||
@@ -286,12 +316,7 @@ static json_t *compose(struct nc_launch *launch, struct nc_error *reterr)
 	    add(document, "cgroups", cgroups_json(launch)) ||
 	    (launch->edge.pid && add(document, "edge", json_pack("{s:I}", "uid", (json_int_t)launch->edge.uid)));
 	/* clang-format on */
-	if (r) {
-		nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement");
-		json_decref(document);
-		return NULL;
-	}
-	return document;
+	return r ? nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the launch statement") : 0;
 }
 
 static int make_parents(char *path, struct nc_error *reterr)
@@ -323,17 +348,14 @@ static int choose_folder(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 {
-	NC_JSON json_t *document = NULL;
-	int r = choose_folder(launch, reterr);
+	COMPOSITION composition = {0};
+	int r = choose_folder(launch, reterr) ?: compose(launch, &composition, reterr);
 
 	if (r < 0)
 		return r;
-	document = compose(launch, reterr);
-	if (!document)
-		return reterr->status < 0 ? reterr->status : -ENOMEM;
 	/* on its way to the disk while the canary sings; nobody hears of it, and nothing of the workload runs, before it has arrived */
-	return nc_evidence_begin_soon(launch->evidence_folder, document, launch->key, launch->options->attester ? launch->options->attester : "local",
-				      &launch->evidence, reterr);
+	return nc_evidence_begin_soon(launch->evidence_folder, composition.document, composition.members, composition.count, launch->key,
+				      launch->options->attester ? launch->options->attester : "local", &launch->evidence, reterr);
 }
 
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */

@@ -235,21 +235,21 @@ static int await(struct nc_launch *launch, const bool *flag, struct nc_error *re
 }
 
 /* Every record that is there, from the edge, or from the ring where there is none. */
-static int await_flushed(struct nc_launch *launch, struct nc_error *reterr)
+static int await_flushed(struct nc_launch *launch, bool last, struct nc_error *reterr)
 {
 	int r;
 
 	if (launch->events)
 		return nc_launch_events_finish(launch, reterr);
 	launch->edge.flushed = false;
-	r = nc_edge_flush(&launch->edge);
+	r = last ? nc_edge_finish(&launch->edge) : nc_edge_flush(&launch->edge);
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : await(launch, &launch->edge.flushed, reterr);
 }
 
 /* A resolver came or went. What waits at the sockets that stay is answered by the new edge. */
 static int renew_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = await_flushed(launch, reterr);
+	int r = await_flushed(launch, true, reterr);
 
 	if (r < 0)
 		return r;
@@ -266,7 +266,7 @@ static int exchange_names(struct nc_launch *launch, const struct revision *befor
 	if (!launch->names[0].count && !launch->names[1].count && !before->names[0].count && !before->names[1].count)
 		return 0;
 	r = nc_launch_names_changed(launch, &anew, reterr);
-	return r < 0 ? r : anew ? renew_edge(launch, reterr) : await_flushed(launch, reterr);
+	return r < 0 ? r : anew ? renew_edge(launch, reterr) : await_flushed(launch, false, reterr);
 }
 
 static int follow_up(struct nc_launch *launch, struct revision *before, struct nc_error *reterr)

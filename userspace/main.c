@@ -22,8 +22,7 @@ static int open_standard_descriptors(void)
 
 /*
  * The allocator takes memory from the kernel in one piece and gives nothing back: each mapping made and undone costs a command of some milliseconds more
- * than all that it does with it. Freed chunks are merged at once, not later, all together, in the middle of a launch (the child has a copy of those pages
- * by then, and each would be copied).
+ * than all that it does with it. Freed chunks are merged at once, so that what comes next finds them: a page that was touched already costs nothing.
  */
 static void arrange_memory(void)
 {

@@ -463,6 +463,9 @@ void nc_resolver_close(struct nc_resolver *resolver)
 {
 	if (!resolver)
 		return;
+	for (const struct nc_resolver_entry *entry = resolver->asking; entry; entry = entry->next_asking)
+		report(resolver, (struct nc_resolver_report){
+					 .what = NC_RESOLVER_FAILED, .name = &entry->name->name, .name_id = entry->name->id, .type = entry->type});
 	nc_resolver_cache_close(&resolver->cache);
 	nc_resolver_streams_close(resolver);
 	for (int i = 0; i < 2; i++) {

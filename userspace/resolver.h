@@ -82,6 +82,6 @@ int nc_resolver_open(const struct nc_resolver_options *options, struct nc_resolv
 int nc_resolver_exchange(struct nc_resolver *resolver, const struct nc_resolver_name *names, size_t count);
 int nc_resolver_poll_fd(const struct nc_resolver *resolver); /* an epoll descriptor: readable when nc_resolver_step has work */
 void nc_resolver_step(struct nc_resolver *resolver);	     /* does what there is to do; never waits */
-void nc_resolver_close(struct nc_resolver *resolver);
+void nc_resolver_close(struct nc_resolver *resolver);	     /* reports what it asked and got no answer to; NULL is fine */
 
 #endif

@@ -13,20 +13,37 @@
 
 #define SIGNATURE_BASE64 sodium_base64_ENCODED_LEN(NC_SIGNATURE_SIZE, sodium_base64_VARIANT_ORIGINAL)
 
+#define BEFORE_SIZE 64 /* a domain, its line feed and a NUL */
+
+/* What stands before the document in the bytes that are signed. A domain holds no line feed and a document begins with { or [, so that no pair of domain and
+ * document has the bytes of another. */
+static int frame(const char *domain, char ret_before[BEFORE_SIZE], size_t *ret_length, struct nc_error *reterr)
+{
+	int length = snprintf(ret_before, BEFORE_SIZE, "%s\n", domain);
+
+	if (length < 0 || length >= BEFORE_SIZE)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENAMETOOLONG, "the domain %.32s... is longer than any of ours", domain);
+	*ret_length = (size_t)length;
+	return 0;
+}
+
 int nc_statement_message(const char *domain, const char *canonical, size_t length, unsigned char **ret_message, size_t *ret_length,
 			 struct nc_error *reterr)
 {
-	size_t domain_length = strlen(domain);
-	unsigned char *message = malloc(domain_length + 1 + length);
+	char before[BEFORE_SIZE];
+	unsigned char *message;
+	size_t before_length = 0;
+	int r = frame(domain, before, &before_length, reterr);
 
+	if (r < 0)
+		return r;
+	message = malloc(before_length + length);
 	if (!message)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for a statement");
-	/* A domain holds no line feed and a document begins with { or [, so that no pair of domain and document has the bytes of another. */
-	memcpy(message, domain, domain_length);
-	message[domain_length] = '\n';
-	memcpy(message + domain_length + 1, canonical, length);
+	memcpy(message, before, before_length);
+	memcpy(message + before_length, canonical, length);
 	*ret_message = message;
-	*ret_length = domain_length + 1 + length;
+	*ret_length = before_length + length;
 	return 0;
 }
 
@@ -57,43 +74,50 @@ static int signature_text(const char *domain, const char *attester, const struct
 	return nc_json_canonical(file, ret_text, ret_length, reterr);
 }
 
-int nc_statement_sign(const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester, struct nc_signed *ret_signed,
-		      struct nc_error *reterr)
+int nc_statement_sign_with(const char *domain, const json_t *document, const struct nc_json_member *members, size_t count,
+			   const struct nc_secret_key *key, const char *attester, struct nc_signed *ret_signed, struct nc_error *reterr)
 {
-	NC_FREE char *text = NULL, *signature = NULL;
-	NC_FREE unsigned char *message = NULL;
+	NC_FREE char *message = NULL, *signature = NULL;
+	char before[BEFORE_SIZE];
 	struct nc_public_key public;
 	uint8_t bytes[NC_SIGNATURE_SIZE];
-	size_t length, message_length, signature_length;
+	size_t length, message_length, signature_length, before_length = 0;
 	int r;
 
 	if (!attester_is_valid(attester))
 		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EINVAL, "the attester's name is not 1 to %d characters of printable ASCII",
 				    NC_ATTESTER_MAX);
-	r = nc_json_canonical(document, &text, &length, reterr);
-	if (r == 0 && length > NC_JSON_SIZE_MAX)
-		r = nc_error_set(reterr, NC_E_SYSTEM, -EFBIG, "the statement is larger than a reader accepts");
-	if (r == 0)
-		r = nc_statement_message(domain, text, length, &message, &message_length, reterr);
+	r = frame(domain, before, &before_length, reterr)
+		    ?: nc_json_canonical_with(before, document, members, count, &message, &message_length, reterr);
 	if (r < 0)
 		return r;
+	length = message_length - before_length;
+	if (length > NC_JSON_SIZE_MAX)
+		return nc_error_set(reterr, NC_E_SYSTEM, -EFBIG, "the statement is larger than a reader accepts");
 	r = nc_key_sign(key, message, message_length, bytes, reterr);
 	nc_key_public(key, &public);
 	if (r == 0)
 		r = signature_text(domain, attester, &public, bytes, &signature, &signature_length, reterr);
 	if (r < 0)
 		return r;
-	nc_digest_of(text, length, &ret_signed->digest);
-	ret_signed->text = NC_TAKE_PTR(text);
+	nc_digest_of(message + before_length, length, &ret_signed->digest);
+	ret_signed->text = message + before_length;
+	ret_signed->message = NC_TAKE_PTR(message);
 	ret_signed->length = length;
 	ret_signed->signature = NC_TAKE_PTR(signature);
 	ret_signed->signature_length = signature_length;
 	return 0;
 }
 
+int nc_statement_sign(const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester, struct nc_signed *ret_signed,
+		      struct nc_error *reterr)
+{
+	return nc_statement_sign_with(domain, document, NULL, 0, key, attester, ret_signed, reterr);
+}
+
 void nc_signed_free(struct nc_signed *signed_)
 {
-	free(signed_->text);
+	free(signed_->message);
 	free(signed_->signature);
 	*signed_ = (struct nc_signed){0};
 }

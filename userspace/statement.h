@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include "digest.h"
 #include "folder.h"
+#include "json.h"
 #include "key.h"
 
 #define NC_DOMAIN_LAUNCH "netcordon.launch.v1"
@@ -37,6 +38,7 @@ int nc_statement_message(const char *domain, const char *canonical, size_t lengt
 
 /* A document and its signature, as the bytes that go into the two files. */
 struct nc_signed {
+	char *message; /* what was signed; `text` is its end */
 	char *text;
 	size_t length;
 	char *signature;
@@ -47,6 +49,9 @@ struct nc_signed {
 /* Verifies its own signature before it returns one. The caller frees with nc_signed_free. */
 int nc_statement_sign(const char *domain, const json_t *document, const struct nc_secret_key *key, const char *attester, struct nc_signed *ret_signed,
 		      struct nc_error *reterr);
+/* The same for a document of which some members are canonical text already (json.h). */
+int nc_statement_sign_with(const char *domain, const json_t *document, const struct nc_json_member *members, size_t count,
+			   const struct nc_secret_key *key, const char *attester, struct nc_signed *ret_signed, struct nc_error *reterr);
 void nc_signed_free(struct nc_signed *signed_);
 /* The reverse of nc_statement_sign under `key`: strict JSON, canonical as it stands, domain, algorithm and key as expected, libsodium's strict
  * verification. -EBADMSG or -EINVAL with EVIDENCE_INVALID for anything else; only then is the document parsed and handed out. `name` is for errors. */

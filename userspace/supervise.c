@@ -24,9 +24,9 @@
 
 /* ---- up to exec ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static int await_edge(struct nc_launch *launch, struct nc_error *reterr)
+static int await_reader(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = 0;
+	int r = launch->edge.fd < 0 ? nc_launch_events_open(launch, reterr) : 0;
 
 	while (!launch->events && !launch->edge.ready && r == 0) {
 		r = nc_launch_wait_readable(launch, launch->edge.fd, reterr);
@@ -55,7 +55,7 @@ int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
 	/* clang-format off */
 	return nc_launch_write_state(launch, reterr) ?:
-	       await_edge(launch, reterr) ?:
+	       await_reader(launch, reterr) ?:
 	       nc_evidence_settle(launch->evidence, reterr) ?:
 	       nc_status_sealed(launch, reterr);
 	/* clang-format on */

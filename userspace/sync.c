@@ -3,7 +3,9 @@
 #include "sync.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int sync_each(const int *fds, size_t count)
@@ -23,12 +25,24 @@ static void *run(void *argument)
 	return NULL;
 }
 
+/* Files that are memory: there is nothing to wait for, and a thread costs more than all of it. */
+static bool is_memory(int fd)
+{
+	struct statfs found;
+
+	return fstatfs(fd, &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
+}
+
 void nc_sync_begin(struct nc_sync *sync)
 {
 	pthread_attr_t attributes;
 
 	sync->status = 0;
 	sync->running = false;
+	if (sync->count && is_memory(sync->fds[0])) {
+		run(sync);
+		return;
+	}
 	/* Memory of ours as the stack: the C library would map, protect and later unmap one. */
 	if (pthread_attr_init(&attributes) == 0) {
 		sync->running = pthread_attr_setstack(&attributes, sync->stack, sizeof(sync->stack)) == 0 &&

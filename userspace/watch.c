@@ -45,35 +45,37 @@ static void blame(struct nc_watch *watch, const char *cause)
 		watch->launch->ending.cause = cause;
 }
 
-/* attach has no init that it could ask: each process in the cgroup is told. */
-static void signal_members(const struct nc_watch *watch, int number)
+static int signal_member(void *context, pid_t pid)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int pid;
-
-	if (!file)
-		return;
-	fd = -1;
-	while (fscanf(file, "%d", &pid) == 1) {
-		if (pid > 0)
-			kill(pid, number);
-	}
+	if (pid > 0)
+		kill(pid, *(const int *)context);
+	return 0;
 }
 
 static void send_signal(struct nc_watch *watch, int number)
 {
 	unsigned char byte = (unsigned char)number;
 
-	if (watch->populated_fd >= 0)
-		signal_members(watch, number);
+	if (watch->populated_fd >= 0) /* attach has no init that it could ask: each process in the cgroup is told */
+		nc_cgroup_each_process(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), signal_member, &number);
 	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
 		watch->init_gone |= errno == EPIPE;
+}
+
+/* That it ends is known from here on, and nothing new starts in it. A failure is told at the end, which notes it again. */
+static void note_ending(const struct nc_watch *watch)
+{
+	struct nc_error ignored;
+
+	if (watch->launch->provider != NC_PROVIDER_EXEC)
+		nc_claim_note_ending(watch->launch->claim, &ignored);
 }
 
 static void begin_end(struct nc_watch *watch, const char *cause)
 {
 	const struct nc_launch_options *options = watch->launch->options;
+
+	note_ending(watch);
 
 	blame(watch, cause);
 	send_signal(watch, SIGTERM);
@@ -85,6 +87,7 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 {
 	struct nc_error ignored; /* what survives is killed again by the release, which reports */
 
+	note_ending(watch);
 	blame(watch, cause);
 	if (watch->launch->child.pid > 0)
 		kill(watch->launch->child.pid, SIGKILL); /* the whole pid namespace, wherever its processes have been moved */

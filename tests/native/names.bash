@@ -62,6 +62,13 @@ netcordon_run() {
 }
 cordon() { netcordon_run "$@"; }
 
+# beside COMMAND...: a second instance in the same namespaces, under $WORLD/beside.json; its evidence is $WORLD/beside (EVIDENCE=beside event ...)
+beside() {
+	rm -rf "$WORLD/beside"
+	timeout -k 5 "${LIMIT:-60}" nsenter --net=/run/netns/"$SUP" "$netcordon" run --config "$WORLD/netcordon.conf" --profile "$WORLD/beside.json" \
+		--root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/beside" --key "$WORLD/key.pem" -- "$@"
+}
+
 # live NAME COMMAND...: an instance in the background; its output is $WORLD/live.out. `over` waits for its end, `living` asks whether it is there.
 live() {
 	LIVE=$1

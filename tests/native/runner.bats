@@ -168,7 +168,7 @@ requests() {
 	kill "$supervisor"
 	eventually 100 "nc update --json s --profile $WORLD/profile.json 2>&1 | grep -q instance_ending"
 	kill "$supervisor"
-	requests instance_exists "" instance_ending live deadline
+	requests instance_exists instance_busy instance_ending live deadline
 	asked 3 deadline stop --json s --timeout 0.1
 	kill -9 "$(jq -r 'select(.event=="started").pid' "$WORLD/status")"
 	down 137

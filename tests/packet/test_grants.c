@@ -180,6 +180,45 @@ static void a_full_map_refuses_aloud_and_takes_back(void **state)
 	end(scratch);
 }
 
+static void each_instance_has_a_share_and_each_name_half_of_it(void **state)
+{
+	struct scratch *scratch = *state;
+	union nc_address addresses[64];
+	struct nc_grant_port port = HTTPS, other = {.port_be = 0x5000, .protocol = 6, .open = true}, both[] = {HTTPS, other};
+	struct nc_claim *one, *two;
+
+	for (uint32_t i = 0; i < 64; i++)
+		addresses[i] = address_of(i + 1);
+	scratch->options.grant_share = 64; /* of 1024 */
+	begin(scratch);
+	one = claim;
+	/* 17 addresses at one port are 34 entries, and a name may have 32 */
+	assert_true(nc_claim_grant(claim, 1, addresses, 17, &port, 1, 600, &error) < 0);
+	assert_int_equal(error.code, NC_E_POLICY_FULL);
+	assert_non_null(strstr(error.hint, "pools.grant_share"));
+	assert_int_equal(entries(), 0);
+	assert_ok(nc_claim_grant(claim, 1, addresses, 16, &port, 1, 600, &error), &error);
+	assert_ok(nc_claim_grant(claim, 1, addresses, 16, &port, 1, 900, &error), &error); /* prolonged: takes nothing more */
+	assert_ok(nc_claim_grant(claim, 2, addresses + 16, 15, &port, 1, 600, &error), &error);
+	assert_int_equal(entries(), 62);
+	/* two entries are left: a port at which no name is compared has a second witness */
+	assert_true(nc_claim_grant(claim, 3, addresses, 1, &other, 1, 600, &error) < 0);
+	assert_ok(nc_claim_grant(claim, 3, addresses + 40, 1, &port, 1, 600, &error), &error);
+	assert_true(nc_claim_grant(claim, 4, addresses + 41, 1, &port, 1, 600, &error) < 0);
+	assert_true(nc_claim_grant_ports(claim, 1, both, 2, &error) < 0);
+	assert_int_equal(entries(), 64);
+	/* nobody else is asked to wait */
+	assert_ok(nc_claim_new(host, "two", &two, &error), &error);
+	assert_ok(nc_claim_make_cgroups(two, &error), &error);
+	assert_ok(nc_claim_grant(two, 1, addresses, 16, &port, 1, 600, &error), &error);
+	assert_ok(nc_claim_release(two, &error), &error);
+	/* and what has left makes room */
+	claim = one;
+	assert_ok(nc_claim_revoke(claim, 2, &error), &error);
+	assert_ok(nc_claim_grant(claim, 4, addresses + 41, 1, &port, 1, 600, &error), &error);
+	end(scratch);
+}
+
 static void other_ports_take_the_place_of_those_before(void **state)
 {
 	struct nc_grant_port both[] = {HTTPS, HTTP}, one[] = {HTTP};
@@ -284,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_revoked_goes_to_the_next_owner, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(what_has_expired_leaves_on_the_way, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(a_full_map_refuses_aloud_and_takes_back, scratch_make, scratch_end),
+		cmocka_unit_test_setup_teardown(each_instance_has_a_share_and_each_name_half_of_it, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(other_ports_take_the_place_of_those_before, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(the_authorities_share_no_grant, scratch_make, scratch_end),
 		cmocka_unit_test_setup_teardown(a_name_that_will_leave_hands_over_before, scratch_make, scratch_end),

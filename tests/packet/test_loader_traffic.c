@@ -406,7 +406,7 @@ static void test_drain(void **state)
 
 	net_make(&net);
 	sealed_make(scratch, &sealed, &net);
-	assert_ok(nc_claim_drain(sealed.claim, net.workload, 1000, &destroyed, &error), &error);
+	assert_ok(nc_claim_drain(sealed.claim, &(struct nc_drain){.netns_fd = net.workload, .timeout_ms = 1000}, &destroyed, &error), &error);
 	assert_int_equal(destroyed, 0);
 	/* somebody else's connection in the same namespace */
 	assert_ok(nc_netns_socket(net.workload, AF_INET, SOCK_STREAM, 0, &bystander, &error), &error);
@@ -419,18 +419,18 @@ static void test_drain(void **state)
 	if (!reader)
 		_exit(read_all(fd, &ended) == sent && !ended ? 0 : 1);
 	close(fd);
-	assert_ok(nc_claim_drain(sealed.claim, net.workload, 10000, &destroyed, &error), &error);
+	assert_ok(nc_claim_drain(sealed.claim, &(struct nc_drain){.netns_fd = net.workload, .timeout_ms = 10000}, &destroyed, &error), &error);
 	assert_int_equal(destroyed, 0);
 	assert_int_equal(status_of(reader), 0);
 	/* a peer that does not read is not waited for longer than was said, and then it is over */
 	send_and_end(&sealed, &net);
 	fd = accept_one(net.listed);
-	assert_ok(nc_claim_drain(sealed.claim, net.workload, 200, &destroyed, &error), &error);
+	assert_ok(nc_claim_drain(sealed.claim, &(struct nc_drain){.netns_fd = net.workload, .timeout_ms = 200}, &destroyed, &error), &error);
 	assert_int_equal(destroyed, 1);
 	read_all(fd, &ended);
 	assert_int_equal(ended, ECONNRESET);
 	close(fd);
-	assert_ok(nc_claim_drain(sealed.claim, net.workload, 200, &destroyed, &error), &error);
+	assert_ok(nc_claim_drain(sealed.claim, &(struct nc_drain){.netns_fd = net.workload, .timeout_ms = 200}, &destroyed, &error), &error);
 	assert_int_equal(destroyed, 0);
 	/* the bystander was left alone */
 	assert_int_equal(write(bystander, "x", 1), 1);
