@@ -82,11 +82,20 @@ struct {
 /* Written by the loader and, while a supervisor lives, by its rtnetlink follower. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536); /* takes memory for what is there */
 	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
 	__type(key, union nc_address);
 	__type(value, __u32);
 } host_floor SEC(".maps");
+
+/* Likewise: asked when the exact address is not there. Empty on most hosts, which costs next to nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, NC_READ_ONLY | BPF_F_NO_PREALLOC);
+	__type(key, struct nc_prefix_key);
+	__type(value, __u32);
+} host_floor_prefixes SEC(".maps");
 
 /* Written by the loader, as modules come and go. */
 struct {

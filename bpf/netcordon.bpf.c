@@ -35,7 +35,16 @@ static __always_inline const struct nc_grant_value *nc_find_grant(const struct n
 static __always_inline __u32 nc_find_floor(const union nc_address *address)
 {
 	const __u32 *kind = bpf_map_lookup_elem(&host_floor, address);
+	struct nc_prefix_key key;
 
+	if (kind)
+		return *kind;
+	key.length = 128;
+	key.words_be[0] = address->words_be[0];
+	key.words_be[1] = address->words_be[1];
+	key.words_be[2] = address->words_be[2];
+	key.words_be[3] = address->words_be[3];
+	kind = bpf_map_lookup_elem(&host_floor_prefixes, &key);
 	return kind ? *kind : 0;
 }
 

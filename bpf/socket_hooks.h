@@ -114,7 +114,6 @@ static __always_inline int nc_option_socket_level(int option)
 {
 	switch (option) {
 	case 2:	 /* SO_REUSEADDR */
-	case 6:	 /* SO_BROADCAST: a flag of its own; the broadcast address is refused by its class */
 	case 7:	 /* SO_SNDBUF */
 	case 8:	 /* SO_RCVBUF */
 	case 9:	 /* SO_KEEPALIVE */
@@ -223,11 +222,13 @@ static __always_inline int nc_option_udp_level(int option)
 
 /*
  * IP_RECVERR and its relatives bring what an ICMP error quotes to the application: any host that can name the connection's ports could send data in, past
- * the ingress program, which error handling does not pass. glibc's resolver gives up when they are refused, so they are answered with success and not set.
+ * the ingress program, which error handling does not pass. glibc's resolver gives up when they are refused, so they are answered with success and not set. So is SO_BROADCAST: a workload sends to one host at a time, and Go's
+ * runtime sets it on every UDP socket and gives up when it is refused.
  */
 static __always_inline int nc_option_swallowed(int level, int option)
 {
-	return (level == 0 && (option == 11 || option == 26)) || (level == 41 && (option == 25 || option == 31));
+	return (level == 1 && option == 6 /* SO_BROADCAST */) || (level == 0 && (option == 11 || option == 26)) ||
+	       (level == 41 && (option == 25 || option == 31));
 }
 
 static __always_inline int nc_option_known(int level, int option)

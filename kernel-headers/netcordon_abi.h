@@ -192,6 +192,14 @@ struct nc_resolver_mark {
 #define NC_FLOOR_HOST 2	    /* an address of this host; a plane literal marked non-public may name it */
 #define NC_FLOOR_OPERATOR 3 /* the operator's addition */
 
+/* ---- map `host_floor_prefixes`: LPM trie, struct nc_prefix_key -> __u32 NC_FLOOR_HOST ------------------------------------------------------ */
+
+/* Prefixes that this host delivers to itself as a whole. The form is the kernel's: a length, and the address behind it without a gap. */
+struct nc_prefix_key {
+	__u32 length; /* bits of the 16 bytes: an IPv4 /24 is 120 */
+	__be32 words_be[4];
+};
+
 /* ---- map `devices`: hash, struct nc_device_key -> __u32 1. What the table of names of bpf/device.h has under the numbers of this boot --------------- */
 
 #define NC_DEVICE_ANY_MINOR 0xffffffffu
@@ -377,6 +385,7 @@ struct nc_named_event {
 
 _Static_assert(sizeof(union nc_address) == 16, "an address is 16 bytes");
 _Static_assert(sizeof(struct nc_nat64_prefix) == 24, "nat64 prefix");
+_Static_assert(sizeof(struct nc_prefix_key) == 20, "prefix key");
 _Static_assert(sizeof(struct nc_settings) == 8 + 24 * NC_NAT64_MAX, "settings");
 _Static_assert(sizeof(struct nc_slot) == 128, "a slot is two cache lines");
 _Static_assert(__builtin_offsetof(struct nc_slot, cgroup_depth) == 32, "slot");

@@ -184,6 +184,7 @@ static int claim_alloc(struct nc_host *host, const char *name, struct nc_claim *
 	claim->host = host;
 	claim->record_fd = claim->ring_fd = claim->cgroup_fds[0] = claim->cgroup_fds[1] = -1;
 	claim->record.index = claim->record.ring = NC_INDEX_NONE;
+	claim->record.floor_owner = claim->host->floor_owner;
 	snprintf(claim->name, sizeof(claim->name), "%s", name);
 	r = nc_path(claim->folder, reterr, "%s/instances/%s", host->folder, name);
 	if (r < 0) {

@@ -28,6 +28,7 @@
 	X(NAMES, names)                                                                                                                              \
 	X(GRANTS, grants)                                                                                                                            \
 	X(HOST_FLOOR, host_floor)                                                                                                                    \
+	X(HOST_FLOOR_PREFIXES, host_floor_prefixes)                                                                                                  \
 	X(DEVICES, devices)                                                                                                                          \
 	X(LABELS, labels)                                                                                                                            \
 	X(RESOLVERS, resolvers)                                                                                                                      \
@@ -70,6 +71,7 @@ struct nc_host {
 	uint32_t root_depth;
 	int map_fds[NC_MAP_COUNT]; /* -1 until first used */
 	struct nc_book book;
+	uint64_t floor_owner;  /* the network namespace that this process supervises from, as the floor's book has it; claims record it */
 	uint32_t grant_share;  /* 0: from the size of the map */
 	char *foreign_allowed; /* names, each with its NUL, then an empty one; NULL: none */
 };
@@ -174,6 +176,7 @@ struct nc_record {
 	uint8_t ending; /* while its owner lives: nothing new is to start in it */
 	uint8_t reserved[2];
 	char cgroup[2][NC_PATH_MAX];
+	uint64_t floor_owner; /* the network namespace of whoever claimed it: its part of the floor stays as long as this record */
 };
 int nc_record_lock(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* INSTANCE_EXISTS while somebody holds it */
 int nc_record_open(struct nc_host *host, const char *name, int *ret_fd, struct nc_error *reterr); /* without the lock; INSTANCE_UNKNOWN */
@@ -230,10 +233,14 @@ void nc_grant_book_free(struct nc_grant_book *book);
 /* settings.c */
 int nc_settings_write(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
 bool nc_settings_differ(struct nc_host *host, const struct nc_host_options *options);
+/* HOST_BUSY, about `what` that was to be taken away, while an instance lives; orphans are ended first. The caller holds the host's lock: nothing is claimed
+ * meanwhile. */
+int nc_host_idle(struct nc_host *host, const char *what, struct nc_error *reterr);
 int nc_settings_add_depth(struct nc_host *host, uint32_t depth, struct nc_error *reterr);
 
 /* instances.c */
 int nc_host_end_all(struct nc_host *host, struct nc_error *reterr);
+bool nc_instances_name_owner(struct nc_host *host, uint64_t owner); /* does some record name this owner of floor rows? In doubt, yes */
 
 /* devices.c: the map of device numbers that the kernel picked, as /proc says them now */
 int nc_devices_fill(struct nc_host *host, struct nc_error *reterr);
@@ -241,6 +248,32 @@ bool nc_devices_differ(struct nc_host *host); /* in doubt, yes */
 
 /* floor.c */
 int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, struct nc_error *reterr);
+int nc_floor_sweep(struct nc_host *host,
+		   struct nc_error *reterr); /* takes off the floor what belongs to namespaces that nobody supervises from any more */
+/* floor_read.c */
+struct nl_sock;
+int nc_own_add(struct nc_own *own, const struct nc_own_row *row); /* -ENOMEM */
+int nc_own_compare(const void *a, const void *b);
+int nc_netns_netlink(int netns_fd, struct nl_sock *sock, struct nc_error *reterr); /* connects it to rtnetlink there; -1: here */
+/* floor_book.c */
+struct nc_book_row {
+	uint64_t owner;
+	struct nc_own_row row;
+};
+struct nc_floor_book {
+	struct nc_book_row *rows; /* sorted by row, then owner */
+	size_t count;
+};
+int nc_book_lock(struct nc_host *host, int *ret_fd, struct nc_error *reterr); /* the book's folder; closing it unlocks */
+int nc_book_read(int folder_fd, struct nc_floor_book *ret_book, struct nc_error *reterr);
+int nc_book_write(int folder_fd, const struct nc_floor_book *book, struct nc_error *reterr);
+int nc_book_make(const struct nc_floor_book *book, uint64_t owner, const struct nc_own *own, struct nc_floor_book *ret_book, struct nc_error *reterr);
+bool nc_book_has(const struct nc_floor_book *book, const struct nc_own_row *row);
+void nc_floor_book_free(struct nc_floor_book *book);
+int nc_book_hold(int folder_fd, uint64_t owner, int *ret_fd, struct nc_error *reterr); /* for as long as the descriptor is open */
+bool nc_book_owner_gone(struct nc_host *host, int folder_fd, uint64_t owner);
+void nc_book_owner_forget(int folder_fd, uint64_t owner);
+bool nc_floor_differs(struct nc_host *host, const struct nc_host_options *options); /* of the operator's rows; in doubt they do */
 
 /* netns.c */
 /* A network namespace with one orphaned TCP socket in it that cannot get rid of its data; it ends with the namespace, when both are closed. */

@@ -190,6 +190,31 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 	return r < 0 ? r : 0;
 }
 
+struct naming {
+	struct nc_host *host;
+	uint64_t owner;
+};
+
+static int names_owner(void *context, const char *name)
+{
+	struct naming *naming = context;
+	struct nc_record record;
+	struct nc_error error;
+	NC_CLOSE int fd = -1;
+
+	if (nc_record_open(naming->host, name, &fd, &error) < 0)
+		return error.code != NC_E_INSTANCE_UNKNOWN;
+	return nc_record_read_left(fd, &record, &error) < 0 || (record.generation && record.floor_owner == naming->owner);
+}
+
+bool nc_instances_name_owner(struct nc_host *host, uint64_t owner)
+{
+	struct naming naming = {.host = host, .owner = owner};
+	struct nc_error ignored;
+
+	return each_name(host, names_owner, &naming, &ignored) != 0;
+}
+
 /* ---- ending what nobody owns --------------------------------------------------------------------------------------------------------------- */
 
 struct cleaning {
@@ -401,6 +426,7 @@ static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct n
 
 	remember_error(&cleaning, r, &error);
 	remember_error(&cleaning, clean_strays(host, &cleaning.cleaned, &error), &error);
+	remember_error(&cleaning, nc_floor_sweep(host, &error), &error);
 	*ret_cleaned = cleaning.cleaned;
 	return cleaning.status;
 }

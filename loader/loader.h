@@ -46,6 +46,9 @@ struct nc_host_options {
 	size_t floor_count;
 	const struct nc_nat64_prefix *nat64;
 	size_t nat64_count;
+	/* `floor` and `nat64` are what is to hold for the whole host: what else is in force of either goes. Without it they are only added, since other
+	 * instances rely on what is there. */
+	bool configure;
 	const void
 		*object; /* the matrix only: a BPF object instead of the embedded one, and the NC_CHECK_BIT_* mask of the checks that it leaves out */
 	size_t object_size;
@@ -53,11 +56,15 @@ struct nc_host_options {
 };
 
 /* Loads, pins and attaches what is missing, then verifies as nc_host_verify does. Safe to call from many processes at once (a lock), a no-op
- * when everything is in place. A half-finished earlier attempt is completed or replaced. */
+ * when everything is in place. A half-finished earlier attempt is completed or replaced. POLICY_FULL when no further NAT64 prefix has room; with
+ * `configure` HOST_BUSY when something would be taken away while an instance lives. */
 int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 /* Opens an installed host; HOST_DOWN when there is none of exactly this manifest and root. */
 int nc_host_open(const struct nc_host_options *options, struct nc_host **ret_host, struct nc_error *reterr);
 void nc_host_close(struct nc_host *host); /* NULL is fine */
+/* What holds for the whole host, as the kernel has it now. With `options`, what they list is added again first where somebody's `configure` took it away
+ * since `up`: asked while a claim is held, the answer stands for as long as that. NULL: only tells. */
+int nc_host_settings(struct nc_host *host, const struct nc_host_options *options, struct nc_settings *ret_settings, struct nc_error *reterr);
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
 bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
@@ -319,7 +326,21 @@ int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid),
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */
 int nc_cgroup_mount(char ret_path[NC_PATH_MAX], struct nc_error *reterr);
-/* Keeps the host's own addresses on the floor while a supervisor lives: -1 or a descriptor to poll; nc_floor_follow_step handles what came. */
+/* What the kernel of a network namespace delivers to itself: addresses (length 128) and prefixes; IPv4 mapped, so a /24 has length 120. */
+struct nc_own_row {
+	union nc_address address;
+	uint32_t length;
+	uint32_t reserved;
+};
+struct nc_own {
+	struct nc_own_row *rows; /* sorted, each once */
+	size_t count, capacity;
+};
+/* netns_fd -1: the caller's own, which needs no privilege. nc_own_free frees. */
+int nc_own_read(int netns_fd, struct nc_own *ret_own, struct nc_error *reterr);
+void nc_own_free(struct nc_own *own);
+/* Keeps the own addresses of the caller's network namespace and of the host's first one on the floor while a supervisor lives: a descriptor to poll;
+ * nc_floor_step handles what came. To be opened before a claim is made and closed before the host. Closing takes off what nobody else has. */
 struct nc_floor;
 int nc_floor_open(struct nc_host *host, struct nc_floor **ret_floor, struct nc_error *reterr);
 int nc_floor_poll_fd(const struct nc_floor *floor);

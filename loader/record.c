@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include "inside.h"
 
-#define RECORD_MAGIC "ncclaim1"
+#define RECORD_MAGIC "ncclaim2"
 #define RETRIES 16
 #define NO_RECORD ((struct nc_record){.index = NC_INDEX_NONE, .ring = NC_INDEX_NONE})
 

@@ -6,7 +6,6 @@
  * the network namespace that the question is put in, which on the host itself are those that the floor map has. A listed name's addresses are asked for.
  */
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,41 +61,25 @@ static int read_profile(const struct nc_invocation *invocation, struct nc_profil
 	return nc_profile_parse(text, length, ret_profile, reterr);
 }
 
-/* The row for one of the host's own addresses; false: it is of another family. */
-static bool own_row(const struct sockaddr *address, struct nc_explain_floor *ret_row)
-{
-	*ret_row = (struct nc_explain_floor){.kind = NC_FLOOR_HOST};
-	if (address && address->sa_family == AF_INET) {
-		ret_row->address.words_be[2] = htonl(0xffff);
-		ret_row->address.words_be[3] = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
-	} else if (address && address->sa_family == AF_INET6) {
-		memcpy(&ret_row->address, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(ret_row->address));
-	} else {
-		return false;
-	}
-	return true;
-}
-
 /* The floor and the prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
 static int host_part(const struct nc_config *config, struct nc_settings *ret_settings, struct nc_explain_floor **ret_floor, size_t *ret_count,
 		     struct nc_error *reterr)
 {
 	struct nc_explain_floor *floor;
-	struct ifaddrs *own = NULL;
-	size_t count = 0, room = config->floor_count + 1;
+	struct nc_own own = {0};
+	size_t count = 0;
+	int ret = nc_own_read(-1, &own, reterr);
 
-	if (getifaddrs(&own) < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read the host's own addresses");
-	for (const struct ifaddrs *row = own; row; row = row->ifa_next)
-		room++;
-	floor = calloc(room, sizeof(*floor));
-	for (const struct ifaddrs *row = own; floor && row; row = row->ifa_next)
-		count += own_row(row->ifa_addr, &floor[count]);
-	freeifaddrs(own);
+	if (ret < 0)
+		return ret;
+	floor = calloc(own.count + config->floor_count + 1, sizeof(*floor));
+	for (size_t i = 0; floor && i < config->floor_count; i++)
+		floor[count++] = (struct nc_explain_floor){.address = config->floor[i], .length = 128, .kind = NC_FLOOR_OPERATOR};
+	for (size_t i = 0; floor && i < own.count; i++)
+		floor[count++] = (struct nc_explain_floor){.address = own.rows[i].address, .length = own.rows[i].length, .kind = NC_FLOOR_HOST};
+	nc_own_free(&own);
 	if (!floor)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
-	for (size_t i = 0; i < config->floor_count; i++)
-		floor[count++] = (struct nc_explain_floor){.address = config->floor[i], .kind = NC_FLOOR_OPERATOR};
 	*ret_settings = (struct nc_settings){.nat64_count = (uint32_t)config->nat64_count};
 	memcpy(ret_settings->nat64, config->nat64, sizeof(config->nat64));
 	*ret_floor = floor;

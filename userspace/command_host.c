@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
+#include "host.h"
 #include "kept_file.h"
 #include "launch.h"
 #include "output.h"
@@ -50,7 +51,19 @@ static json_t *programs_json(const struct nc_effective_list *list)
 	return array;
 }
 
-static void print_facts(const struct nc_host_facts *facts, const struct nc_effective_list *list)
+static json_t *nat64_json(const struct nc_settings *settings)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; i < settings->nat64_count; i++) {
+		char text[NC_PREFIX_TEXT];
+
+		json_array_append_new(rows, json_string(nc_prefix_text(&settings->nat64[i], text)));
+	}
+	return rows;
+}
+
+static void print_facts(const struct nc_host_facts *facts, const struct nc_effective_list *list, const struct nc_settings *settings)
 {
 	size_t foreign = 0;
 
@@ -62,6 +75,11 @@ static void print_facts(const struct nc_host_facts *facts, const struct nc_effec
 		if (!list->programs[i].ours)
 			printf("  foreign    %s at %s (id %u)\n", list->programs[i].name, list->programs[i].hook, list->programs[i].id);
 	printf("  instances  %u of %u, %u of %u rings\n", facts->instances_used, facts->instances_max, facts->rings_used, facts->rings_max);
+	for (uint32_t i = 0; i < settings->nat64_count; i++) {
+		char text[NC_PREFIX_TEXT];
+
+		printf("  nat64      %s\n", nc_prefix_text(&settings->nat64[i], text));
+	}
 	printf("  entries    policy %llu, grants %llu, seen %llu\n", (unsigned long long)facts->policy_entries,
 	       (unsigned long long)facts->grant_entries, (unsigned long long)facts->seen_entries);
 }
@@ -77,14 +95,17 @@ static int report(struct nc_invocation *invocation, struct nc_host *host, int cl
 {
 	struct nc_effective_list list = {0};
 	struct nc_host_facts facts;
+	struct nc_settings settings;
 	int undead = 0;
 	int ret = nc_host_verify(host, -1, &list, reterr);
 
 	if (ret == 0)
-		ret = nc_host_facts(host, &facts, reterr) ?: nc_instances(host, count_undead, &undead, reterr);
+		ret = nc_host_facts(host, &facts, reterr) ?: nc_host_settings(host, NULL, &settings, reterr) ?:
+		      nc_instances(host, count_undead, &undead, reterr);
 	if (ret == 0 && invocation->json) {
 		json_t *document = facts_json(&facts);
 
+		json_object_set_new(document, "nat64", nat64_json(&settings));
 		json_object_set_new(document, "programs", programs_json(&list));
 		if (cleaned >= 0)
 			json_object_set_new(document, "orphans_ended", json_integer(cleaned));
@@ -92,7 +113,7 @@ static int report(struct nc_invocation *invocation, struct nc_host *host, int cl
 		nc_output_json(document);
 		json_decref(document);
 	} else if (ret == 0) {
-		print_facts(&facts, &list);
+		print_facts(&facts, &list, &settings);
 		if (cleaned > 0)
 			printf("  orphans    %d ended: their supervisors had died\n", cleaned);
 		if (undead)
@@ -119,6 +140,7 @@ int nc_command_host_up(struct nc_invocation *invocation, struct nc_error *reterr
 	int ret;
 
 	nc_invocation_host(invocation, &options);
+	options.configure = true;
 	ret = nc_host_up(&options, &host, reterr);
 	if (ret == 0)
 		ret = report(invocation, host, -1, reterr);

@@ -31,8 +31,10 @@
 	X(evidence, "folder that gets one folder for each instance; default: " NC_EVIDENCE_FOLDER)                                                   \
 	X(profiles, "folder in which a profile without a slash in its name is looked up, as NAME.json; default: " NC_PROFILE_FOLDER)                 \
 	X(container_profile, "the profile, a name in that folder, of containers that ask for none; default: they do not start")                      \
-	X(floor, "addresses refused in every mode, beside those built in")                                                                           \
-	X(nat64, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four")                                                 \
+	X(floor,                                                                                                                                     \
+	  "addresses refused in every mode, beside those built in. They and the NAT64 prefixes hold for every instance of the host: a launch adds "  \
+	  "to them, and only `host up` takes away what it does not list, while no instance lives")                                                   \
+	X(nat64, "NAT64 prefixes of this network (RFC 6052), as \"2001:db8:64::/96\"; at most four on a host")                                       \
 	X(foreign_programs, "names of other people's BPF programs that may be in force on a sealed cgroup")                                          \
 	X(pools, "sizes fixed at `host up`: instances, rings, ring_bytes, policy_entries, grant_entries, seen_entries; and grant_share, what one "   \
 		 "instance may hold of grant_entries: default a sixteenth, at least 1024")                                                           \

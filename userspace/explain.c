@@ -63,10 +63,17 @@ static __u64 nc_boot_ns(void)
 
 #include "verdict.h"
 
+static bool covers(const struct nc_explain_floor *row, const union nc_address *address)
+{
+	unsigned int bytes = row->length / 8, bits = row->length % 8;
+
+	return !memcmp(address->bytes, row->address.bytes, bytes) && (!bits || !((address->bytes[bytes] ^ row->address.bytes[bytes]) >> (8 - bits)));
+}
+
 static __u32 nc_find_floor(const union nc_address *address)
 {
 	for (size_t i = 0; i < world->question->floor_count; i++)
-		if (nc_address_equal(address, &world->question->floor[i].address))
+		if (covers(&world->question->floor[i], address))
 			return world->question->floor[i].kind;
 	return nc_address_is_metadata(address) ? NC_FLOOR_METADATA : 0;
 }

@@ -18,7 +18,8 @@
 
 struct nc_explain_floor {
 	union nc_address address;
-	uint32_t kind; /* NC_FLOOR_* */
+	uint32_t length; /* bits of the address that count: 128 for one address */
+	uint32_t kind;	 /* NC_FLOOR_* */
 };
 
 struct nc_explain_question {

@@ -173,6 +173,20 @@ static int compose_closing(struct nc_launch *launch, uint64_t repeats_lost, json
 	return 0;
 }
 
+/* Is every NAT64 prefix of the seal still in force? */
+static bool nat64_intact(const struct nc_settings *sealed, const struct nc_settings *now)
+{
+	for (uint32_t i = 0; i < sealed->nat64_count; i++) {
+		bool found = false;
+
+		for (uint32_t j = 0; j < now->nat64_count && !found; j++)
+			found = !memcmp(&sealed->nat64[i], &now->nat64[j], sizeof(sealed->nat64[i]));
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 /* Is the policy still, byte for byte, what was sealed? A difference is a finding, not a failure of the launch: it is signed. */
 static int check_policy(struct nc_launch *launch, struct nc_error *reterr)
 {
@@ -180,7 +194,11 @@ static int check_policy(struct nc_launch *launch, struct nc_error *reterr)
 			?: nc_claim_check(launch->claim, NC_AUTHORITY_PLANE, &launch->images[1], reterr);
 
 	launch->ending.policy_intact = r == 0;
-	return r < 0 && reterr->code != NC_E_SEAL_MISMATCH ? r : 0;
+	if (r < 0)
+		return reterr->code != NC_E_SEAL_MISMATCH ? r : 0;
+	r = nc_host_settings(launch->host, NULL, &launch->nat64, reterr);
+	launch->ending.policy_intact = r == 0 && nat64_intact(&launch->sealed_nat64, &launch->nat64);
+	return r;
 }
 
 static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)

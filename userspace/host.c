@@ -26,6 +26,14 @@ const char *nc_address_text(const union nc_address *address, char ret_text[NC_AD
 	return ret_text;
 }
 
+const char *nc_prefix_text(const struct nc_nat64_prefix *prefix, char ret_text[NC_PREFIX_TEXT])
+{
+	char address[NC_ADDRESS_TEXT];
+
+	snprintf(ret_text, NC_PREFIX_TEXT, "%s/%u", nc_address_text(&prefix->prefix, address), prefix->length % 1000);
+	return ret_text;
+}
+
 const char *nc_class_word(unsigned int code)
 {
 #define NC_CASE(symbol, value, word, ...)                                                                                                            \

@@ -31,6 +31,9 @@ int nc_host_text_parse(const char *text, const struct nc_place *place, struct nc
 #define NC_ADDRESS_TEXT 46 /* INET6_ADDRSTRLEN */
 /* The address in canonical text, IPv4 dotted. Returns ret_text. */
 const char *nc_address_text(const union nc_address *address, char ret_text[NC_ADDRESS_TEXT]);
+#define NC_PREFIX_TEXT (NC_ADDRESS_TEXT + 4)
+/* A NAT64 prefix as the configuration writes it, "2001:db8:64::/96". Returns ret_text. */
+const char *nc_prefix_text(const struct nc_nat64_prefix *prefix, char ret_text[NC_PREFIX_TEXT]);
 
 /* Word and sentence of a class code of bpf/address.h, and where it is laid down; "unknown" and "" for a code that no row has. */
 const char *nc_class_word(unsigned int code);

@@ -152,23 +152,22 @@ static int make_config(struct nc_launch *launch, int i, struct nc_error *reterr)
 	return nc_edge_config_make(&head, launch->names[i].wire, &resolver->config_fd, reterr);
 }
 
-/* The network's NAT64 prefixes, as the resolvers judge by. */
-static void take_nat64(struct nc_launch *launch)
+/* The prefixes that the kernel judges by now. The claim is held: from here on some may be added, by other launches, and none goes. */
+static int take_nat64(struct nc_launch *launch, struct nc_error *reterr)
 {
-	const struct nc_host_options *host = launch->options->host;
+	int r = nc_host_settings(launch->host, launch->options->host, &launch->nat64, reterr);
 
-	launch->nat64.nat64_count = (uint32_t)(host->nat64_count < NC_NAT64_MAX ? host->nat64_count : NC_NAT64_MAX);
-	for (uint32_t i = 0; i < launch->nat64.nat64_count; i++)
-		launch->nat64.nat64[i] = host->nat64[i];
+	if (r == 0)
+		launch->sealed_nat64 = launch->nat64;
+	return r;
 }
 
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r;
+	int r = launch->sealed_told ? nc_host_settings(launch->host, NULL, &launch->nat64, reterr) : take_nat64(launch, reterr);
 
-	take_nat64(launch);
-	if (!launch->names[0].count && !launch->names[1].count)
-		return 0;
+	if (r < 0 || (!launch->names[0].count && !launch->names[1].count))
+		return r;
 	r = nc_launch_in_netns(launch, open_sockets, reterr);
 	for (int i = 0; r == 0 && i < 2; i++)
 		if (launch->names[i].count)
@@ -200,7 +199,7 @@ static int exchange_names(struct nc_launch *launch, int i, struct nc_error *rete
 int nc_launch_names_changed(struct nc_launch *launch, bool *ret_anew, struct nc_error *reterr)
 {
 	bool anew = false;
-	int r = 0;
+	int r = nc_host_settings(launch->host, NULL, &launch->nat64, reterr);
 
 	for (int i = 0; r == 0 && i < 2; i++) {
 		bool had = launch->resolvers[i].sockets[0] >= 0, has = launch->names[i].count > 0;
@@ -236,6 +235,8 @@ static int install(struct nc_launch *launch, const struct nc_edge_grant *grant, 
 	launch->grant_error = (struct nc_error){0};
 	if (!nc_names_ports(&launch->names[!!(grant->name_id & NC_NAME_ID_PLANE)], grant->name_id, &ports, &port_count))
 		return -ENOENT;
+	if (nc_host_settings(launch->host, NULL, &launch->nat64, &launch->grant_error) < 0) /* another launch may have added a prefix since */
+		return launch->grant_error.status;
 	for (size_t i = 0; i < count; i++) {
 		if (!NC_MUTANT_OFF("grant_filter") && !nc_class_is_public(nc_address_class_of(&grant->addresses[i], &launch->nat64)))
 			return -EADDRNOTAVAIL;

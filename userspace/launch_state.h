@@ -82,10 +82,11 @@ struct nc_launch {
 	struct nc_events *events; /* NULL: an edge reads them */
 	struct nc_edge_resolver resolvers[2];
 	uint16_t resolver_port_be[2];
-	int update_fd;		  /* listens for `update`; -1: none */
-	struct nc_settings nat64; /* the network's NAT64 prefixes, as the resolver judges by */
-	bool names_refused;	  /* connections wait to be ended for what their first bytes said */
-	uint64_t names_cut;	  /* happenings of names that were counted, not told */
+	int update_fd;			 /* listens for `update`; -1: none */
+	struct nc_settings nat64;	 /* the NAT64 prefixes in force, as the kernel and the resolver judge by; they may become more */
+	struct nc_settings sealed_nat64; /* those of the seal: while the instance lives none of them goes */
+	bool names_refused;		 /* connections wait to be ended for what their first bytes said */
+	uint64_t names_cut;		 /* happenings of names that were counted, not told */
 	struct nc_identity identity;
 	struct nc_limits limits;
 	uint64_t netns_cookie;

@@ -24,6 +24,7 @@
 #include "json.h"
 #include "explain.h"
 #include "grade.h"
+#include "host.h"
 #include "launch_state.h"
 #include "oci.h"
 #include "program_digests.h"
@@ -208,10 +209,22 @@ static json_t *host_json(void)
 	return json_pack("{s:o, s:o}", "kernel", safe_json(names.release), "architecture", safe_json(names.machine));
 }
 
+static json_t *nat64_json(const struct nc_settings *settings)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; rows && i < settings->nat64_count; i++) {
+		char text[NC_PREFIX_TEXT];
+
+		json_array_append_new(rows, json_string(nc_prefix_text(&settings->nat64[i], text)));
+	}
+	return rows;
+}
+
 static json_t *network_json(const struct nc_launch *launch)
 {
-	return json_pack("{s:o, s:b, s:s}", "netns_cookie", nc_json_u64(launch->netns_cookie), "netns_given", launch->netns_fd >= 0,
-			 "address_registry", NC_ADDRESS_REGISTRY_DATE);
+	return json_pack("{s:o, s:b, s:s, s:o}", "netns_cookie", nc_json_u64(launch->netns_cookie), "netns_given", launch->netns_fd >= 0,
+			 "address_registry", NC_ADDRESS_REGISTRY_DATE, "nat64", nat64_json(&launch->sealed_nat64));
 }
 
 /* What of the provider's axes this launch has made so: whatever of it fails ends the launch. */

@@ -506,6 +506,48 @@ static void test_rings_grow(void **state)
 	assert_nothing_left(scratch);
 }
 
+static uint32_t prefixes_in_force(struct nc_host *host, const struct nc_host_options *options)
+{
+	struct nc_settings settings;
+	struct nc_error error;
+
+	assert_ok(nc_host_settings(host, options, &settings, &error), &error);
+	return settings.nat64_count;
+}
+
+/* Between a launch's `up` and its claim somebody may still take its prefix away: it is back before anything is sealed, and then nobody may. */
+static void test_prefix_between_up_and_claim(void **state)
+{
+	const struct nc_nat64_prefix prefix = {.prefix.bytes = {0x20, 0x01, 0x06, 0x7c}, .length = 96};
+	struct scratch *scratch = *state;
+	struct nc_host_options launch = scratch->options, operators = scratch->options;
+	struct nc_host *host = NULL, *other = NULL;
+	struct nc_claim *claim = NULL;
+	struct nc_error error;
+
+	launch.nat64 = &prefix;
+	launch.nat64_count = 1;
+	operators.configure = true;
+	assert_ok(nc_host_up(&launch, &host, &error), &error);
+	assert_int_equal(prefixes_in_force(host, NULL), 1);
+	assert_ok(nc_host_up(&operators, &other, &error), &error);
+	nc_host_close(other);
+	other = NULL;
+	assert_int_equal(prefixes_in_force(host, NULL), 0);
+	assert_ok(nc_claim_new(host, "between", &claim, &error), &error);
+	assert_int_equal(prefixes_in_force(host, &launch), 1);
+	assert_true(nc_host_up(&operators, &other, &error) < 0);
+	assert_int_equal(error.code, NC_E_HOST_BUSY);
+	assert_int_equal(prefixes_in_force(host, NULL), 1);
+	assert_ok(nc_claim_release(claim, &error), &error);
+	assert_ok(nc_host_up(&operators, &other, &error), &error);
+	assert_int_equal(prefixes_in_force(other, NULL), 0);
+	nc_host_close(other);
+	assert_ok(nc_host_down(host, false, &error), &error);
+	nc_host_close(host);
+	assert_nothing_left(scratch);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_end)
 
 int main(void)
@@ -513,7 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_up_twice_and_down), TEST(test_up_in_parallel),   TEST(test_up_repairs),	   TEST(test_side_by_side),
 		TEST(test_options_refused),   TEST(test_foreign_programs), TEST(test_life_of_an_instance), TEST(test_parallel_claims),
-		TEST(test_one_name),	      TEST(test_pools_exhausted),  TEST(test_rings_grow),
+		TEST(test_one_name),	      TEST(test_pools_exhausted),  TEST(test_rings_grow),	   TEST(test_prefix_between_up_and_claim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

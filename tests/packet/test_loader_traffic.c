@@ -575,10 +575,10 @@ static void test_floor_follows(void **state)
 	for (size_t i = 0; i < sizeof(metadata) / sizeof(metadata[0]); i++)
 		assert_int_equal(floor_kind(host, metadata[i]), NC_FLOOR_METADATA);
 	assert_int_equal(floor_kind(host, "198.18.0.1"), NC_FLOOR_OPERATOR);
+	assert_ok(nc_floor_open(host, &floor, &error), &error);
 	assert_int_equal(floor_kind(host, "203.0.113.7"), NC_FLOOR_HOST);
 	assert_int_equal(floor_kind(host, "127.0.0.1"), 0);
 	assert_int_equal(floor_kind(host, "::1"), 0);
-	assert_ok(nc_floor_open(host, &floor, &error), &error);
 	run_in(-1, "ip addr add 203.0.113.8/32 dev lo; ip addr add 2001:db8::8/128 dev lo");
 	floor_wait(floor);
 	assert_int_equal(floor_kind(host, "203.0.113.8"), NC_FLOOR_HOST);
@@ -595,6 +595,8 @@ static void test_floor_follows(void **state)
 	assert_int_equal(floor_kind(host, "203.0.114.250"), NC_FLOOR_HOST);
 	assert_int_equal(floor_kind(host, "203.0.114.1"), NC_FLOOR_HOST);
 	nc_floor_close(floor);
+	assert_int_equal(floor_kind(host, "203.0.113.7"), 0); /* nobody supervises from there any more */
+	assert_int_equal(floor_kind(host, "198.18.0.1"), NC_FLOOR_OPERATOR);
 	assert_int_equal(setns(own, CLONE_NEWNET), 0);
 	assert_ok(nc_host_down(host, false, &error), &error);
 	nc_host_close(host);

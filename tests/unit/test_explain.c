@@ -66,6 +66,7 @@ static struct nc_explanation ask(const struct nc_profile *of, enum nc_authority 
 	floor_rows[0].kind = NC_FLOOR_HOST;
 	floor_rows[1].kind = NC_FLOOR_OPERATOR;
 	for (int i = 0; i < 2; i++) {
+		floor_rows[i].length = 128;
 		floor_rows[i].address.bytes[10] = floor_rows[i].address.bytes[11] = 0xff;
 		inet_pton(AF_INET, i ? "198.41.0.4" : "93.184.216.1", floor_rows[i].address.bytes + 12);
 	}
