@@ -30,7 +30,12 @@
 #include "launch_state.h"
 #include "watch.h"
 
-#define SEEN_MAX (4u << 20) /* bytes of environments and arguments that are searched; more is refused, not skipped */
+/*
+ * How much of environments and arguments is searched for the plane's credentials. The workload chooses how large they are (PR_SET_MM_MAP makes them any size), so
+ * more must not keep the plane from starting: of each process its first part is searched, and the record says of how many that was not all.
+ */
+#define SEEN_OF_ONE (1u << 20)
+#define SEEN_MAX (8u << 20)
 
 /* ---- the instance ------------------------------------------------------------------------------------------------------------------------------------- */
 
@@ -203,50 +208,45 @@ static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
 	return r < 0 ? r : nc_stdio_give(&launch->stdio, launch->identity.uid, launch->identity.gid, reterr);
 }
 
-static int append_file(struct nc_launch *launch, pid_t pid, const char *name, struct nc_error *reterr)
+/* The file as far as there is room; false when there was more in it. */
+static bool append_file(struct nc_launch *launch, pid_t pid, const char *name)
 {
-	char path[64];
+	size_t room = SEEN_MAX - launch->seen_length < SEEN_OF_ONE ? SEEN_MAX - launch->seen_length : SEEN_OF_ONE;
+	char path[64], more;
 	NC_CLOSE int fd = -1;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* it has ended */
-	while ((n = read(fd, launch->seen_by_workload + launch->seen_length, SEEN_MAX - launch->seen_length)) > 0)
+		return true; /* it has ended */
+	while (room && (n = read(fd, launch->seen_by_workload + launch->seen_length, room)) > 0) {
 		launch->seen_length += (size_t)n;
-	if (launch->seen_length == SEEN_MAX)
-		return nc_error_set(reterr, NC_E_CREDENTIAL_LEAK, -E2BIG, "the workload's processes have too many environments to search");
-	return 0;
+		room -= (size_t)n;
+	}
+	return room || read(fd, &more, 1) <= 0;
 }
-
-struct look {
-	struct nc_launch *launch;
-	struct nc_error error;
-	int status;
-};
 
 static int look_at_process(void *context, pid_t pid)
 {
-	struct look *look = context;
+	struct nc_launch *launch = context;
+	bool whole = append_file(launch, pid, "cmdline");
 
-	look->status = append_file(look->launch, pid, "environ", &look->error) ?: append_file(look->launch, pid, "cmdline", &look->error);
-	return look->status;
+	whole &= append_file(launch, pid, "environ");
+	launch->unsearched += !whole;
+	return 0;
 }
 
 static int look_at_workload(struct nc_launch *launch, struct nc_error *reterr)
 {
-	struct look look = {.launch = launch};
 	int r;
 
 	if (launch->authority != NC_AUTHORITY_PLANE || launch->options->plane_env_fd < 0)
 		return 0;
 	launch->seen_by_workload = malloc(SEEN_MAX);
-	r = launch->seen_by_workload ? nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, &look)
+	r = launch->seen_by_workload ? nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, launch)
 				     : -ENOMEM;
-	if (look.status < 0)
-		*reterr = look.error;
-	else if (r < 0)
+	if (r < 0)
 		nc_error_sys(reterr, NC_E_SYSTEM, r, "list the workload's processes");
 	return r;
 }

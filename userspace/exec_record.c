@@ -36,6 +36,8 @@ static json_t *compose(const struct nc_launch *launch)
 			   (json_int_t)launch->identity.uid, "command", command, "passed_environment", launch->passed);
 	if (record && !launch->passed)
 		json_object_del(record, "passed_environment");
+	if (record && launch->unsearched)
+		json_object_set_new(record, "unsearched", json_integer(launch->unsearched));
 	if (record && launch->ending.known)
 		json_object_set_new(record, "result", nc_ending_json(&launch->ending));
 	return record;

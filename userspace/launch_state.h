@@ -102,7 +102,8 @@ struct nc_launch {
 	json_t *left_to_others; /* attach: what somebody else must have done, and whether that could be seen */
 
 	/* exec */
-	char *seen_by_workload; /* environments and arguments of the workload's processes: no credential may stand in it */
+	char *seen_by_workload;	 /* environments and arguments of the workload's processes: no credential may stand in it */
+	unsigned int unsearched; /* processes of which it does not hold all */
 	size_t seen_length;
 	int lock_fd;
 

@@ -78,6 +78,24 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 	[[ $output == *instance_unknown* ]]
 }
 
+# Environments of 1.5 MB each: what PR_SET_MM_MAP can make of any size, with what everybody has.
+@test "a workload with enormous environments keeps nobody from the plane, what could not be searched is told, and a credential in sight is found" {
+	credentials
+	large() { for i in 0 1 2 3 4 5 6 7 8 9 a b; do export "LARGE$i=$(head -c 120000 /dev/zero | tr '\0' "$i")"; done; }
+	resident "$BASH" -c "$(declare -f large); large; for i in 1 2 3 4 5 6 7; do /bin/sleep 90 & done; wait"
+	eventually 100 '[ "$(pgrep -f "^/bin/sleep 90" | wc -l)" -ge 7 ]'
+	plane_exec --plane-env-fd 6 -- /bin/sh -c 'exit 0' 6<"$WORLD/credentials"
+	gone
+	jq -e -s 'any(.[]; .kind=="exec" and .result.code==0 and .unsearched >= 7)' "$WORLD/evidence/events.jsonl"
+	resident "$BASH" -c "$(declare -f large); /usr/bin/env X=$secret /bin/sleep 90 & large; for i in 1 2 3 4 5 6 7; do /bin/sleep 90 & done; wait"
+	eventually 100 '[ "$(pgrep -f "^/bin/sleep 90" | wc -l)" -ge 8 ]'
+	run plane_exec --plane-env-fd 6 -- /bin/touch "$WORLD/open/ran" 6<"$WORLD/credentials"
+	[ "$status" -eq 125 ]
+	[[ $output == *credential_leak* ]]
+	[ ! -e "$WORLD/open/ran" ]
+	gone
+}
+
 @test "a credential that the profile does not name is refused; one whose value the workload has seen, too" {
 	credentials
 	printf 'UNNAMED=%s\0' $secret >"$WORLD/wrong"
