@@ -296,7 +296,7 @@ static int object_open(const struct nc_host_options *options, const bool wanted[
 /* Does the kernel take this program? Nothing of the trial stays. */
 static bool takes(const struct nc_host_options *options, enum nc_hook hook)
 {
-	static const struct sizes smallest = {.instances = 1, .rings = 1, .policy = 1, .grants = 1, .seen = 1};
+	static const struct sizes smallest = {.instances = 1, .rings = 1, .policy = 1, .plane = 1, .grants = 1, .seen = 1};
 	bool wanted[NC_HOOK_MAX] = {false};
 	struct bpf_object *object = NULL;
 	struct nc_error ignored;
