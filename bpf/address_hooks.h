@@ -39,9 +39,9 @@ static __always_inline void nc_flow_from_call(struct nc_flow *flow, struct bpf_s
 /* Whose is the socket at an endpoint of the loopback? Only user space can set a mark. */
 enum nc_mark_owner {
 	NC_MARK_NOBODY,	 /* no socket is there */
-	NC_MARK_NONE,	 /* one that carries no mark */
+	NC_MARK_NONE,	 /* one that carries no mark, or that of the instance's own canary */
 	NC_MARK_OWN,	 /* the resolver of this very authority */
-	NC_MARK_FOREIGN, /* a resolver of another authority or instance, or a canary's listener */
+	NC_MARK_FOREIGN, /* a resolver of another authority or instance, or its canary's listener */
 };
 
 /* Fills the tuple's receiving end, which alone matters: what waits there is connected to nobody. */
@@ -63,7 +63,11 @@ static __always_inline int nc_mark_owner(struct bpf_sock *found, const struct nc
 
 	if (!mark)
 		return NC_MARK_NONE;
-	return mark->generation == slot->generation && mark->authority == slot->authority ? NC_MARK_OWN : NC_MARK_FOREIGN;
+	if (mark->generation != slot->generation)
+		return NC_MARK_FOREIGN;
+	if (mark->authority == slot->authority)
+		return NC_MARK_OWN;
+	return mark->authority ? NC_MARK_FOREIGN : NC_MARK_NONE; /* its own canary must meet the verdict alone: that is what it is to try */
 }
 
 /* `address` lies in 127.0.0.0/8 or is ::1. */
