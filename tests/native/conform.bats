@@ -165,16 +165,16 @@ misbehaves() {
 	root=$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-host-$$
 	mkdir "$root"
 	cases=deny.inherited.ring.4,deny.rds.4,deny.vsock.4,deny.smc.6,deny.tipc.4,deny.tun.4,deny.vxlan.4,deny.namespace.6,deny.moved.4,deny.policy.4
-	cases=$cases,deny.robbed.4,deny.key.4,deny.terminal.4,deny.classified.4,deny.removed.6,deny.sctp.4
-	matrix host "$top/build/drivers/run" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"root\":\"$root\"}" \
+	cases=$cases,deny.robbed.4,deny.key.4,deny.terminal.4,deny.classified.4,deny.removed.6,deny.sctp.4,deny.launch.4
+	matrix host "$top/build/drivers/run" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"mutant\":\"$top/build/mutant/netcordon\",\"root\":\"$root\"}" \
 		--case $cases
 	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	[ ! -d "$root" ]
 	jq -e '[.cases[] | select(.outcome != "green") | select(.reason | startswith("cannot be made here: ") | not)] == []' "$FOLDER/host.json" ||
 		{ jq -c '.cases[] | select(.outcome != "green")' "$FOLDER/host.json"; return 1; }
 	# Those that every kernel can make.
-	[ "$(jq -r '[.cases[] | select(.outcome == "green") | .id] | map(select(IN("deny.namespace.6", "deny.moved.4", "deny.policy.4", "deny.removed.6"))) | length' \
-		"$FOLDER/host.json")" -eq 4 ]
+	[ "$(jq -r '[.cases[] | select(.outcome == "green") | .id] | map(select(IN("deny.namespace.6", "deny.moved.4", "deny.policy.4", "deny.removed.6", "deny.launch.4"))) | length' \
+		"$FOLDER/host.json")" -eq 5 ]
 }
 
 @test "what a client says on its standard error is not the operator's" {
