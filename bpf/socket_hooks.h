@@ -222,8 +222,8 @@ static __always_inline int nc_option_udp_level(int option)
 
 /*
  * IP_RECVERR and its relatives bring what an ICMP error quotes to the application: any host that can name the connection's ports could send data in, past
- * the ingress program, which error handling does not pass. glibc's resolver gives up when they are refused, so they are answered with success and not set. So is SO_BROADCAST: a workload sends to one host at a time, and Go's
- * runtime sets it on every UDP socket and gives up when it is refused.
+ * the ingress program, which error handling does not pass. glibc's resolver gives up when they are refused, so they are answered with success and not set.
+ * So is SO_BROADCAST: a workload sends to one host at a time, and Go's runtime sets it on every UDP socket and gives up when it is refused.
  */
 static __always_inline int nc_option_swallowed(int level, int option)
 {

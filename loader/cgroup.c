@@ -256,48 +256,13 @@ static int signal_one(void *context, pid_t pid)
 	return 0;
 }
 
-/* SIGKILL for every task that is in the cgroup's list now. */
-static int signal_listed(int cgroup_fd)
-{
-	int r = nc_cgroup_each_process(cgroup_fd, signal_one, NULL);
-
-	return r == -ENOENT || r == -ENODEV ? 0 : r;
-}
-
-static int signal_tree(int cgroup_fd, int depth)
-{
-	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *entry;
-	int r;
-
-	if (!dir) {
-		r = -errno;
-		if (copy >= 0)
-			close(copy);
-		return r == -ENOENT || r == -ENODEV ? 0 : r;
-	}
-	r = signal_listed(cgroup_fd);
-	while ((entry = readdir(dir))) {
-		NC_CLOSE int below = -1;
-
-		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || depth >= DEPTH_MAX)
-			continue;
-		below = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0)
-			r = signal_tree(below, depth + 1) ?: r;
-	}
-	closedir(dir);
-	return r;
-}
-
 int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr)
 {
 	int r;
 
 	write_one(cgroup_fd, "cgroup.freeze"); /* so that nothing forks past the list; a frozen task dies of SIGKILL all the same */
-	r = signal_tree(cgroup_fd, 0);
-	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
+	r = nc_cgroup_each_process_below(cgroup_fd, signal_one, NULL);
+	return r < 0 && r != -ENOENT && r != -ENODEV ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
 }
 
 static long now_ms(void)

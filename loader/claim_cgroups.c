@@ -224,10 +224,9 @@ int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool
 int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr)
 {
 	int fd = claim->cgroup_fds[place(authority)];
-
 	int r = fd < 0 ? 0 : nc_cgroup_end(fd, timeout_ms, reterr);
 
-	if (claim->owner)
-		nc_claim_note_undead(claim, r == -ETIMEDOUT);
+	if (claim->owner && r == -ETIMEDOUT) /* whether it has ended since is found by claim_end.c, which looks at both authorities */
+		nc_claim_note_undead(claim, true);
 	return r;
 }

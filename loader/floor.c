@@ -169,14 +169,6 @@ int nc_floor_sweep(struct nc_host *host, struct nc_error *reterr)
 
 /* ---- which namespaces ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* The first namespace is that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2; -1 where neither can be opened. */
-static int first_netns(void)
-{
-	int fd = open("/proc/1/ns/net", O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 ? fd : open("/proc/2/ns/net", O_RDONLY | O_CLOEXEC);
-}
-
 static int own_owner(const struct stat *netns, uint64_t *ret_owner, struct nc_error *reterr)
 {
 	uint64_t cookie;
@@ -190,7 +182,7 @@ static int own_owner(const struct stat *netns, uint64_t *ret_owner, struct nc_er
 /* Its own namespace, and the first one where that is another. */
 static int places_find(struct place places[PLACES], size_t *ret_count, struct nc_error *reterr)
 {
-	NC_CLOSE int first_fd = first_netns();
+	NC_CLOSE int first_fd = nc_netns_first();
 	struct stat own, first;
 
 	if (stat("/proc/thread-self/ns/net", &own) || (first_fd >= 0 && fstat(first_fd, &first)))
@@ -292,7 +284,7 @@ int nc_floor_fill(struct nc_host *host, const struct nc_host_options *options, s
 	r = r < 0 ? r : nc_book_read(folder_fd, &book, reterr);
 	for (size_t i = 0; i < book.count && r >= 0; i++)
 		r = row_put(host, &book.rows[i].row, reterr);
-	first.netns_fd = first_netns();
+	first.netns_fd = nc_netns_first();
 	if (first.netns_fd >= 0 && r >= 0)
 		r = reconcile(host, folder_fd, &first, reterr);
 	nc_cleanup_close(&first.netns_fd);

@@ -322,6 +322,13 @@ int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error 
 /* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
  * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
 int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
+/* The same for the cgroup and all below it; a cgroup that is removed meanwhile has none. A failure, or an answer of `each`, ends no more than its own cgroup's
+ * list: the first is returned when all have been visited. */
+int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
+int nc_cgroup_lists(int cgroup_fd, pid_t pid); /* 1, 0, or a negative errno */
+/* The first network namespace: that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2. A descriptor of the caller's, or a
+ * negative errno where neither can be opened. */
+int nc_netns_first(void);
 /* Is the cgroup at `path` the one at `above`, or below it? By identity, never by name; an `above` that is not there is above nothing. */
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr);
 /* The cgroup2 mount point, from mountinfo. HOST_UNSUPPORTED where there is none. */

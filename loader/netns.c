@@ -53,6 +53,15 @@ int nc_netns_socket(int netns_fd, int family, int type, int protocol, int *ret_f
 	return r;
 }
 
+int nc_netns_first(void)
+{
+	int fd = open("/proc/1/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		fd = open("/proc/2/ns/net", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int nc_netns_cookie(int netns_fd, uint64_t *ret_cookie, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = -1;

@@ -6,6 +6,7 @@
  * path below the root of the reader's cgroup namespace, the mount shows that root, and the cgroup found there must list the process.
  */
 #include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,14 +58,54 @@ int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid),
 	return r == 0 && got < 0 ? -errno : r;
 }
 
+static int is_gone(int status)
+{
+	return status == -ENOENT || status == -ENODEV;
+}
+
+static int each_below(int cgroup_fd, int depth, int (*each)(void *context, pid_t pid), void *context)
+{
+	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+	int r = folder ? 0 : -errno;
+	struct dirent *entry;
+
+	if (!folder && copy >= 0)
+		close(copy);
+	r = r ?: depth == LEVELS ? -ELOOP : nc_cgroup_each_process(cgroup_fd, each, context);
+	while (folder && depth < LEVELS && (entry = readdir(folder))) {
+		NC_CLOSE int below_fd = -1;
+		int below;
+
+		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		below_fd = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		below = below_fd < 0 ? -errno : each_below(below_fd, depth + 1, each, context);
+		r = r || is_gone(below) ? r : below;
+	}
+	if (folder)
+		closedir(folder);
+	return r;
+}
+
+int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context)
+{
+	return each_below(cgroup_fd, 0, each, context);
+}
+
 static int is_process(void *context, pid_t pid)
 {
 	return pid == *(const pid_t *)context;
 }
 
+int nc_cgroup_lists(int cgroup_fd, pid_t pid)
+{
+	return nc_cgroup_each_process(cgroup_fd, is_process, &pid);
+}
+
 static int check_listed(int cgroup_fd, pid_t pid, const char *path, struct nc_error *reterr)
 {
-	int r = nc_cgroup_each_process(cgroup_fd, is_process, &pid);
+	int r = nc_cgroup_lists(cgroup_fd, pid);
 
 	if (r < 0)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the processes of %s", path);

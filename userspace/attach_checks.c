@@ -5,7 +5,6 @@
  * One row for each: what it is, and "ok", "open" (some process in the cgroup or below it lacks it), or "unknown" (it cannot be seen from outside, or nothing
  * runs yet). Each that is not "ok" is a gap that somebody else answers for.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +17,6 @@
 #include "descriptors_look.h"
 #include "launch_state.h"
 
-#define DEPTH_MAX 64
 #define DESCRIPTORS_MS 2000
 
 struct finding {
@@ -141,12 +139,13 @@ static void worse(enum state *state, enum state other)
 }
 
 /* A process that has ended meanwhile says nothing; one that cannot be named (0: of another pid namespace) makes everything unknown. */
-static void look(int pid, struct checks *checks)
+static int look(void *context, pid_t pid)
 {
+	struct checks *checks = context;
 	struct finding found = {0};
 
 	if (pid > 0 && !read_status(pid, &found))
-		return;
+		return 0;
 	checks->looked++;
 	if (pid > 0) {
 		found.own_pid = own_namespace(pid, "pid");
@@ -160,37 +159,7 @@ static void look(int pid, struct checks *checks)
 		else if (rows[i].ok && !rows[i].ok(&found))
 			worse(&checks->states[i], STATE_OPEN);
 	}
-}
-
-/* Every process in the cgroup and below it. */
-static int look_at_tree(int cgroup_fd, int depth, struct checks *checks, struct nc_error *reterr)
-{
-	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), pid, r = 0;
-	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *entry;
-
-	if (!file || !folder || depth == DEPTH_MAX)
-		r = nc_error_sys(reterr, NC_E_CGROUP_INVALID, depth == DEPTH_MAX ? -ELOOP : errno ? -errno : -ENOMEM, "read the cgroup's processes");
-	if (file)
-		fd = -1;
-	while (!r && fscanf(file, "%d", &pid) == 1)
-		look(pid, checks);
-	while (!r && (entry = readdir(folder))) {
-		NC_CLOSE int below = -1;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		below = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0) /* else it has just been removed */
-			r = look_at_tree(below, depth + 1, checks, reterr);
-	}
-	if (folder)
-		closedir(folder);
-	else if (copy >= 0)
-		close(copy);
-	return r;
+	return 0;
 }
 
 int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr)
@@ -198,10 +167,10 @@ int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **r
 	static const char *const words[] = {[STATE_OK] = "ok", [STATE_UNKNOWN] = "unknown", [STATE_OPEN] = "open"};
 	struct checks checks = {.host = host, .until_ns = nc_now_ns() + (int64_t)DESCRIPTORS_MS * 1000000};
 	json_t *array;
-	int r = look_at_tree(cgroup_fd, 0, &checks, reterr);
+	int r = nc_cgroup_each_process_below(cgroup_fd, look, &checks);
 
 	if (r < 0)
-		return r;
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the cgroup's processes");
 	array = json_array();
 	for (size_t i = 0; array && i < ROWS; i++) {
 		bool blind = !rows[i].ok || !checks.looked || (early && !rows[i].from_birth);

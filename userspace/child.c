@@ -107,11 +107,6 @@ static pid_t clone_held(int *ret_pidfd)
 #endif
 }
 
-static int is_process(void *context, pid_t pid)
-{
-	return pid == *(const pid_t *)context;
-}
-
 static int move_held(const struct nc_child_plan *plan, const struct nc_child *child, struct nc_error *reterr)
 {
 	NC_CLOSE int fd = openat(plan->cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -120,7 +115,7 @@ static int move_held(const struct nc_child_plan *plan, const struct nc_child *ch
 
 	if (fd < 0 || write(fd, text, (size_t)length) != length)
 		return nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "move the child into its cgroup");
-	if (nc_cgroup_each_process(plan->cgroup_fd, is_process, (void *)&child->pid) != 1)
+	if (nc_cgroup_lists(plan->cgroup_fd, child->pid) != 1)
 		return nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "the child was moved and is not in its cgroup");
 	if (write(child->init_control, "", 1) != 1)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "release the held child");

@@ -21,11 +21,14 @@ struct listing {
 
 static const char *state_word(const struct nc_instance_row *row)
 {
-	if (row->owner_lives)
-		return "live";
-	if (row->undead)
-		return "undead";
-	return row->kept ? "kept" : "orphan";
+#define SYMBOL(symbol, word, meaning) STATE_##symbol,
+#define WORD(symbol, word, meaning) [STATE_##symbol] = word,
+	enum { NC_INSTANCE_STATES(SYMBOL) };
+	static const char *const words[] = {NC_INSTANCE_STATES(WORD)};
+#undef SYMBOL
+#undef WORD
+
+	return words[row->owner_lives ? STATE_LIVE : row->undead ? STATE_UNDEAD : row->kept ? STATE_KEPT : STATE_ORPHAN];
 }
 
 static bool reason_denies(int reason)

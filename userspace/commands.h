@@ -169,6 +169,13 @@ int nc_command_host_status(struct nc_invocation *invocation, struct nc_error *re
 int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr);
+/* States of an instance: what `status` shows of it, and what that means. */
+#define NC_INSTANCE_STATES(X)                                                                                                                        \
+	X(LIVE, "live", "its supervisor lives")                                                                                                      \
+	X(ORPHAN, "orphan", "its supervisor died; the cordon stands, and `host status`, `host down` or `stop` ends it")                              \
+	X(KEPT, "kept", "its supervisor died under --on-supervisor-death keep; only `stop` or `host down --force` ends it")                          \
+	X(UNDEAD, "undead", "what runs in it has outlived SIGKILL, and waits in the kernel for somebody who does not answer; the cordon stands")
+
 /* `explain` with a word instead of a destination (explain_words.c). */
 int nc_command_explain_word(const struct nc_invocation *invocation, struct nc_error *reterr);
 int nc_command_key_generate(struct nc_invocation *invocation, struct nc_error *reterr);

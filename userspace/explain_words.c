@@ -31,9 +31,9 @@ static const struct word words[] = {
 #define ERROR(symbol, word, status, sentence) {word, "error, exit status " #status, sentence},
 					NC_ERRORS(ERROR)
 #undef ERROR
-						{"live", "state of an instance", "its supervisor lives"},
-	{"orphan", "state of an instance", "its supervisor died; the cordon stands, and `host status`, `host down` or `stop` ends it"},
-	{"kept", "state of an instance", "its supervisor died under --on-supervisor-death keep; only `stop` or `host down --force` ends it"},
+#define STATE(symbol, word, sentence) {word, "state of an instance", sentence},
+						NC_INSTANCE_STATES(STATE)
+#undef STATE
 };
 #define WORDS (sizeof(words) / sizeof(*words))
 #define ROOM 512 /* of words, the ways out included */

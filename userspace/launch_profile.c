@@ -134,12 +134,14 @@ static int check_named(int netns_fd, struct nc_error *reterr)
 int nc_launch_check_loopback(const struct nc_launch *launch, const struct nc_profile *profile, struct nc_error *reterr)
 {
 	struct stat workload, own, host;
+	NC_CLOSE int host_fd = -1;
 
 	if (!profile->loopback_own_netns)
 		return 0;
-	/* The host's is that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2. */
-	if (stat("/proc/self/ns/net", &own) < 0 || (launch->netns_fd >= 0 && fstat(launch->netns_fd, &workload) < 0) ||
-	    (stat("/proc/1/ns/net", &host) < 0 && stat("/proc/2/ns/net", &host) < 0))
+	host_fd = nc_netns_first();
+	if (host_fd < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, host_fd, "look at the host's network namespace");
+	if (stat("/proc/self/ns/net", &own) < 0 || (launch->netns_fd >= 0 && fstat(launch->netns_fd, &workload) < 0) || fstat(host_fd, &host) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "look at the network namespaces");
 	if (launch->netns_fd >= 0 && !same_file(&workload, &host) && !same_file(&workload, &own))
 		return check_named(launch->netns_fd, reterr);

@@ -16,7 +16,6 @@
 #include "launch_state.h"
 #include "text.h"
 
-#define DEPTH_MAX 64
 #define LEFT_MAX 64 /* more are counted by nobody: the first ones say why */
 #define NAMED_MAX 3 /* of them in the one line */
 
@@ -61,8 +60,9 @@ static void read_wait(pid_t pid, char ret_where[64])
 		closedir(tasks);
 }
 
-static int note_process(json_t *left, pid_t pid)
+static int note_process(void *context, pid_t pid)
 {
+	json_t *left = context;
 	char path[32], comm[32], where[64], safe[NC_TEXT_SAFE_SIZE(sizeof(comm))];
 
 	if (json_array_size(left) >= LEFT_MAX)
@@ -71,34 +71,7 @@ static int note_process(json_t *left, pid_t pid)
 	read_line(path, comm, sizeof(comm));
 	nc_text_safe(comm, strlen(comm), safe, sizeof(safe));
 	read_wait(pid, where);
-	return json_array_append_new(left, json_pack("{s:i, s:s, s:s}", "pid", (int)pid, "comm", safe, "waits_in", where));
-}
-
-static int note_tree(json_t *left, int cgroup_fd, int depth)
-{
-	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	NC_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), pid, r = 0;
-	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *entry;
-
-	if (file)
-		fd = -1;
-	while (file && !r && fscanf(file, "%d", &pid) == 1)
-		r = note_process(left, pid);
-	while (folder && !r && depth < DEPTH_MAX && (entry = readdir(folder))) {
-		NC_CLOSE int below = -1;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		below = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = below < 0 ? 0 : note_tree(left, below, depth + 1);
-	}
-	if (folder)
-		closedir(folder);
-	else if (copy >= 0)
-		close(copy);
-	return r;
+	return json_array_append_new(left, json_pack("{s:i, s:s, s:s}", "pid", (int)pid, "comm", safe, "waits_in", where)) ? -ENOMEM : 0;
 }
 
 int nc_left_note(struct nc_launch *launch, enum nc_authority authority, struct nc_error *reterr)
@@ -107,7 +80,7 @@ int nc_left_note(struct nc_launch *launch, enum nc_authority authority, struct n
 
 	if (!ending->left)
 		ending->left = json_array();
-	if (!ending->left || note_tree(ending->left, nc_claim_cgroup_fd(launch->claim, authority), 0))
+	if (!ending->left || nc_cgroup_each_process_below(nc_claim_cgroup_fd(launch->claim, authority), note_process, ending->left) == -ENOMEM)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for what is left in the instance");
 	if (json_array_size(ending->left) == 0) { /* it ended at the last moment */
 		json_decref(ending->left);
