@@ -411,7 +411,8 @@ static void test_strays(void **state)
 
 /* ---- killing -------------------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Both ways: cgroup.kill, and before 5.14 by freezing and signalling, with a cgroup below and a task that ignores what can be ignored. */
+/* Both ways: cgroup.kill, and before 5.14 by freezing and signalling, with a cgroup below, whose name may begin with a dot, and a task that ignores
+ * what can be ignored. */
 static void test_kill(void **state)
 {
 	struct scratch *scratch = *state;
@@ -421,7 +422,7 @@ static void test_kill(void **state)
 
 	for (int way = 0; way < 2; way++) {
 		assert_ok(nc_cgroup_make(fd, "outer", &outer, &error), &error);
-		assert_ok(nc_cgroup_make(outer, "inner", &inner, &error), &error);
+		assert_ok(nc_cgroup_make(outer, way ? ".inner" : "inner", &inner, &error), &error);
 		signal(SIGTERM, SIG_IGN);
 		pid_t a = sleeper_in(outer), b = sleeper_in(inner);
 		signal(SIGTERM, SIG_DFL);
