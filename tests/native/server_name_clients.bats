@@ -143,8 +143,18 @@ apt_client() {
 	named_since | jq -e -s 'any(.[]; .event=="payload" and .size > 1448)' >/dev/null # more than a segment
 }
 
-@test "a static program, linked with musl, over http" {
+@test "static programs, linked with musl, over http and over TLS" {
 	musl-gcc -static -O2 -o "$WORLD/http-get" "$BATS_TEST_DIRNAME/http_get.c"
 	client musl <<<'"$world/http-get" "$1" | grep -q "^ok"'
 	fetches musl
+	mkdir "$WORLD/include" # of the distribution's headers only these
+	cp -r /usr/include/bearssl /usr/include/bearssl.h "$WORLD/include"
+	musl-gcc -static -O2 -I"$WORLD/include" -o "$WORLD/tls-get" "$BATS_TEST_DIRNAME/musl/tls_get.c" "$(gcc -print-file-name=libbearssl.a)"
+	client musl-tls <<<'"$world/tls-get" "$1" | grep -q "^ok"'
+	fetches musl-tls
+}
+
+@test "wget, with GnuTLS" {
+	client wget <<<'wget -q -O - --no-check-certificate --tries=1 "https://$1/" | grep -q ok'
+	fetches wget
 }
