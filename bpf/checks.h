@@ -39,7 +39,8 @@
 	X(WIRE_PORT, 27, "wire_port", "a name in the first bytes counts only at a port that the policy lists for it")                                \
 	X(WIRE_AGAIN, 28, "wire_again", "the first bytes lie in the kernel's own pages and are compared again when they are sent again")             \
 	X(WIRE_QUIC, 29, "wire_quic", "UDP to a name that is compared on the wire is refused")                                                       \
-	X(DEVICE, 30, "device", "device nodes that lead past the other programs are refused")
+	X(DEVICE, 30, "device", "device nodes that lead past the other programs are refused")                                                        \
+	X(WIRE_SECOND, 31, "wire_second", "what follows a ClientHello is walked, for it may be another one")
 
 #define NC_ENUM_CHECK(symbol, bit, ...) NC_CHECK_BIT_##symbol = bit,
 enum nc_check_bit { NC_CHECKS(NC_ENUM_CHECK) };

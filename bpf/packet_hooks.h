@@ -122,21 +122,28 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 #define NC_NAME_REASON_SHIFT 56
 NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb)
 {
-	struct nc_packet packet = {};
 	struct nc_verdict verdict = {};
 	struct nc_flow far = {};
 	struct bpf_sock *socket = nc_packet_socket(skb);
 	struct nc_label *label;
 	struct nc_slot *slot;
+	__u32 transport = 0;
 	__u64 found = 0;
 
 	verdict.reason = NC_REASON_INTERNAL_ERROR;
 	label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
 	slot = label ? nc_slot_at(label->slot) : 0;
-	if (label && slot && nc_packet_read(skb, &packet)) {
-		nc_far_end(&far, &packet, label);
+	if (label && slot) {
+		struct nc_packet packet = {}; /* whose place on the stack is wanted for other things afterwards */
+
+		if (nc_packet_read(skb, &packet)) {
+			nc_far_end(&far, &packet, label);
+			transport = packet.transport;
+		}
+	}
+	if (transport) {
 		nc_flow_begin(slot, &far);
-		if (nc_wire_decide(skb, socket, slot, label, &far, &packet, &verdict, &found))
+		if (nc_wire_decide(skb, socket, slot, label, &far, transport, &verdict, &found))
 			return 0;
 	}
 	return (__u64)verdict.reason << NC_NAME_REASON_SHIFT | found;

@@ -2,15 +2,16 @@
 /*
  * server_name.h - the server name in the first bytes of a connection: a TLS ClientHello's, or an HTTP/1.x request's Host
  *
- * Pure, and compiled for the host too: it reads through bpf_skb_load_bytes and knows no map. What is accepted is what an ordinary client sends at once, in
- * one piece; everything that two readers could understand differently is unreadable:
+ * Pure, and compiled for the host too: it reads through bpf_skb_load_bytes and knows no map. What is accepted is what an ordinary client sends; everything
+ * that two readers could understand differently is unreadable:
  *
  *   TLS    one record that holds one ClientHello and nothing else (RFC 8446, 4.1.2; RFC 5246, 7.4.1.2), its extensions exactly filling it, at most
- *          NC_EXTENSIONS_MAX of them; one server_name extension with one host_name of 1 to 255 bytes (RFC 6066, 3)
+ *          NC_EXTENSIONS_MAX of them; one server_name extension with one host_name of 1 to 255 bytes (RFC 6066, 3). What is longer than the first packet goes
+ *          on in the next ones, behind the name
  *   HTTP   a request of version 1.0 or 1.1 in origin form (RFC 9112, 3.2.1) whose head lies in these bytes to its end; lines end with CR LF; no other
  *          control character anywhere, no folding, exactly one Host with an optional port that must be the connection's own
  *
- * What follows the ClientHello or the head is not looked at.
+ * What follows the ClientHello is for after_hello.h; what follows the head is not looked at.
  *
  * The functions that walk are verified on their own (global functions, 5.6+), for any arguments, so that their loops cost the verifier once. They share
  * nothing but numbers with their caller, and the stack holds all that they read: a per-processor map would be anybody's, for an interrupt that sends runs
@@ -32,21 +33,30 @@
 
 #ifdef __clang__
 #define NC_UNROLL _Pragma("clang loop unroll(full)")
+#define NC_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define NC_UNROLL
+#define NC_ROLLED
 #endif
 
-#define NC_EXTENSIONS_MAX 64
-#define NC_RECORD_MAX 16384    /* RFC 8446, 5.1 */
-#define NC_REQUEST_MAX 16384   /* bytes of a request's head, as the usual servers have it at most */
-#define NC_REQUEST_WINDOWS 384 /* steps that reading a head may take: one for each 64 bytes, and one for each line */
-#define NC_HOST_MAX (255 + 6)  /* a name and ":65535" */
+#define NC_EXTENSIONS_MAX 64	   /* in one packet */
+#define NC_EXTENSION_EARLY_DATA 42 /* RFC 8446, 4.2.10 */
+#define NC_RECORD_MAX 16384	   /* RFC 8446, 5.1 */
+#define NC_REQUEST_MAX 16384	   /* bytes of a request's head, as the usual servers have it at most */
+#define NC_REQUEST_WINDOWS 384	   /* steps that reading a head may take: one for each 64 bytes, and one for each line */
+#define NC_HOST_MAX (255 + 6)	   /* a name and ":65535" */
 
-/* Where a name was found: its place and length, and how many bytes were read for it. 0: nowhere. */
-#define NC_FOUND(at, length, head) ((__u64)(at) << 32 | (__u64)(length) << 24 | (__u64)(head))
-#define NC_FOUND_AT(found) ((__u32)((found) >> 32))
-#define NC_FOUND_LENGTH(found) ((__u32)((found) >> 24) & 0xff)
-#define NC_FOUND_HEAD(found) ((__u32)(found)&0xffffff)
+/*
+ * Where a name was found: its place and length, and the length of the ClientHello or head, which may go on in the next packet. Of a ClientHello also where the
+ * first extension is whose head has not been read (after_hello.h), and whether it announces early data. 56 bits; 0: nowhere.
+ */
+#define NC_FOUND(at, length, head, next, early)                                                                                                      \
+	((__u64)(at) | (__u64)(length) << 16 | (__u64)(head) << 24 | (__u64)(next) << 40 | (__u64)(early) << 55)
+#define NC_FOUND_AT(found) ((__u32)(found)&0xffff)
+#define NC_FOUND_LENGTH(found) ((__u32)((found) >> 16) & 0xff)
+#define NC_FOUND_HEAD(found) ((__u32)((found) >> 24) & 0xffff)
+#define NC_FOUND_NEXT(found) ((__u32)((found) >> 40) & 0x7fff)
+#define NC_FOUND_EARLY(found) ((__u32)((found) >> 55) & 1)
 
 /*
  * A length from 1 to the mask plus one, in the form in which every verifier sees both bounds: masked, plus one. A compiler that knows them would leave the
@@ -76,7 +86,7 @@ static inline __attribute__((always_inline)) __u32 nc_tls_open(struct __sk_buff 
 	length = nc_get16(head + 3);
 	if (head[0] != 22 || head[1] != 3 || head[5] != 1 || head[6] || head[9] != 3 || head[43] > 32)
 		return 0;
-	if (length < 4 || length > NC_RECORD_MAX || nc_get16(head + 7) != length - 4 || size < length + 5)
+	if (length < 4 || length > NC_RECORD_MAX || nc_get16(head + 7) != length - 4)
 		return 0;
 	*ret_end = length + 5;
 	return sizeof(head) + head[43];
@@ -113,12 +123,45 @@ static inline __attribute__((always_inline)) __u32 nc_tls_host_name(struct __sk_
 	return name;
 }
 
-/* The server name of the ClientHello in `size` bytes at `at`, as NC_FOUND; 0: unreadable. */
+#define NC_TLS_DONE (1ull << 56)
+#define NC_TLS_UNREADABLE (1ull << 57)
+
+/* One extension of a hello that ends at `end`, of which is here what is before `here`. What a step leaves to the next is one number, as for a head below. */
+NC_VERIFIED_ALONE __u64 nc_tls_step(struct __sk_buff *skb, __u32 at, __u32 here, __u32 end, __u64 found)
+{
+	__u32 place = NC_FOUND_NEXT(found), name_at = NC_FOUND_AT(found), name_length = NC_FOUND_LENGTH(found), early = NC_FOUND_EARLY(found), length;
+	__u8 bytes[4]; /* type and length */
+
+	at &= 0x7fff;
+	if (place + 4 > here)
+		return found | NC_TLS_DONE;
+	if (bpf_skb_load_bytes(skb, at + place, bytes, 4))
+		return NC_TLS_UNREADABLE;
+	length = nc_get16(bytes + 2);
+	place += 4;
+	if (place + length > end)
+		return NC_TLS_UNREADABLE;
+	if (!bytes[0] && !bytes[1]) {
+		name_at = (at + place + 5) & 0xffff;
+		name_length = name_length ? 0 : nc_tls_host_name(skb, at + place, length);
+		if (!name_length)
+			return NC_TLS_UNREADABLE;
+	}
+	if (!bytes[0] && bytes[1] == NC_EXTENSION_EARLY_DATA)
+		early = 1;
+	return NC_FOUND(name_at, name_length, 0, (place + length) & 0x7fff /* at most `end` */, early);
+}
+
+/*
+ * The server name of the ClientHello that begins in the `size` bytes at `at`, which end the packet, as NC_FOUND; 0: unreadable. What is not here may follow,
+ * but the name is here.
+ */
 NC_VERIFIED_ALONE __u64 nc_tls_name(struct __sk_buff *skb, __u32 at, __u32 size)
 {
-	__u32 end = 0, place, name_at = 0, name_length = 0;
+	__u32 end = 0, place;
+	__u64 found;
 
-	at &= 0xfff;
+	at &= 0x7fff;
 	size &= 0xfffff;
 	place = nc_tls_open(skb, at, size, &end);
 	if (!place)
@@ -126,29 +169,17 @@ NC_VERIFIED_ALONE __u64 nc_tls_name(struct __sk_buff *skb, __u32 at, __u32 size)
 	place = nc_tls_extensions(skb, at, place, end);
 	if (!place)
 		return 0;
-	for (int i = 0; i < NC_EXTENSIONS_MAX; i++) {
-		__u8 bytes[4]; /* type and length */
-		__u32 length;
-
-		if (place >= end)
+	found = NC_FOUND(0, 0, 0, place & 0x7fff, 0);
+	for (int i = 0; i <= NC_EXTENSIONS_MAX; i++) {
+		found = nc_tls_step(skb, at, end < size ? end : size, end, found);
+		if (found & (NC_TLS_DONE | NC_TLS_UNREADABLE))
 			break;
-		if (place + 4 > end || bpf_skb_load_bytes(skb, at + place, bytes, 4))
-			return 0;
-		length = nc_get16(bytes + 2);
-		place += 4;
-		if (place + length > end)
-			return 0;
-		if (!bytes[0] && !bytes[1]) {
-			if (name_length)
-				return 0;
-			name_at = at + place + 5;
-			name_length = nc_tls_host_name(skb, at + place, length);
-			if (!name_length)
-				return 0;
-		}
-		place = (place + length) & 0x7fff; /* at most `end` */
 	}
-	return place == end && name_length ? NC_FOUND(name_at, name_length, end) : 0;
+	place = NC_FOUND_NEXT(found);
+	if (!(found & NC_TLS_DONE) || !NC_FOUND_LENGTH(found) || NC_FOUND_AT(found) + NC_FOUND_LENGTH(found) > at + size ||
+	    (place != end && !(end > size && place + 4 > size)))
+		return 0;
+	return NC_FOUND(NC_FOUND_AT(found), NC_FOUND_LENGTH(found), end, place, NC_FOUND_EARLY(found));
 }
 
 /* ---- HTTP ---------------------------------------------------------------------------------------------------------------------------------- */
@@ -352,7 +383,7 @@ NC_VERIFIED_ALONE __u64 nc_http_name(struct __sk_buff *skb, __u32 at, __u32 size
 		return 0;
 	start = at + NC_HEAD_HOST(state);
 	host = nc_http_host(skb, start, start + NC_HEAD_LENGTH(state), port);
-	return host ? NC_FOUND((__u32)(host >> 32), (__u32)host & 0xff, NC_HEAD_PLACE(state)) : 0;
+	return host ? NC_FOUND((__u32)(host >> 32) & 0xffff, (__u32)host & 0xff, NC_HEAD_PLACE(state), 0, 0) : 0;
 }
 
 /* ---- the name as a key ----------------------------------------------------------------------------------------------------------------------- */

@@ -6,9 +6,11 @@
  * payload of such a connection must show a listed name that holds a grant for this very address, before any of it leaves. Pure, like backstop.h.
  *
  *   SYN           where the first payload will begin is noted. Data in it (Fast Open) is judged like a first payload
- *   asked for     segments without payload pass. One with payload must begin exactly there, hold the whole ClientHello or request head (server_name.h), lie
- *                 in pages that nobody else can write to, and have no urgent byte, which a server would take out of the text         -> WIRE_OPEN
- *   WIRE_OPEN     what overlaps the bytes that were read is judged again, until the peer has acknowledged them                       -> WIRE_DONE
+ *   asked for     segments without payload pass. One with payload must begin exactly there, hold the whole request head, or of a ClientHello all up to its
+ *                 server name (server_name.h), lie in pages that nobody else can write to, and have no urgent byte, which a server would take out of the text
+ *                                                                                                                                   -> WIRE_OPEN
+ *   WIRE_OPEN     what follows a ClientHello, its own rest first, is walked until no other can come (after_hello.h); what overlaps the bytes that were judged
+ *                 is judged again, until the peer has acknowledged them                                                              -> WIRE_DONE
  *   WIRE_DONE     nothing is looked at any more
  *   WIRE_REFUSED  of a first payload that was not accepted: no payload leaves any more, whatever the queue becomes when more is written into it
  *
@@ -26,8 +28,10 @@
 #define NC_BPF_WIRE_H
 
 #include "packet.h"
-#include "server_name.h"
+#include "after_hello.h"
 #include "verdict.h"
+
+#define NC_JUDGED_MAX (256u << 10) /* servers pass over 16 KiB of early data that they do not take, or a little more */
 
 #define NC_TCP_SYN 0x02u
 #define NC_TCP_URG 0x20u
@@ -61,15 +65,15 @@ static __always_inline int nc_wire_asked(const struct nc_label *label, const str
 	       (label->flags & (NC_LABEL_ADMITTED | NC_LABEL_RESOLVER | NC_LABEL_WIRE_DONE)) == NC_LABEL_ADMITTED;
 }
 
-static __always_inline int nc_segment_read(struct __sk_buff *skb, const struct nc_packet *packet, struct nc_segment *segment)
+static __always_inline int nc_segment_read(struct __sk_buff *skb, __u32 transport, struct nc_segment *segment)
 {
 	struct nc_tcp_header tcp;
 	__u32 header;
 
-	if (bpf_skb_load_bytes(skb, packet->transport, &tcp, sizeof(tcp)))
+	if (bpf_skb_load_bytes(skb, transport, &tcp, sizeof(tcp)))
 		return 0;
 	header = (__u32)(tcp.data_offset >> 4) * 4;
-	segment->payload = packet->transport + header;
+	segment->payload = transport + header;
 	if (header < sizeof(tcp) || segment->payload > skb->len)
 		return 0;
 	segment->length = skb->len - segment->payload;
@@ -110,19 +114,21 @@ static __attribute__((noinline)) __u32 nc_wire_listed(const struct nc_slot *slot
 	return grant && grant->expires_ns > nc_boot_ns() ? value->flags : 0;
 }
 
-/* The name in the segment's payload is judged. On success the label holds it; otherwise the verdict is filled, and *ret_found says where the name stands. */
-static __always_inline int nc_wire_judge(struct __sk_buff *skb, const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far,
-					 const struct nc_segment *segment, struct nc_verdict *verdict, __u64 *ret_found)
+/* The name in the hello or head that begins `place` bytes into the segment's payload is judged. Returns what nc_tls_name or nc_http_name found, *ret_rule being
+ * which; 0: refused, and the verdict says why. In both cases *ret_found says where the name stands that was shown. */
+static __always_inline __u64 nc_wire_judge(struct __sk_buff *skb, const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far,
+					   const struct nc_segment *segment, __u32 place, struct nc_verdict *verdict, __u64 *ret_found,
+					   __u32 *ret_rule)
 {
 	__u32 rule = NC_POLICY_WIRE_TLS, name_id, flags;
 	__u64 found;
 	__u8 first;
 
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
-	if (bpf_skb_load_bytes(skb, segment->payload, &first, 1))
+	if (bpf_skb_load_bytes(skb, segment->payload + place, &first, 1))
 		return 0;
 	if (first == 22) { /* a TLS handshake record; no method of HTTP begins so */
-		found = nc_tls_name(skb, segment->payload, segment->length);
+		found = nc_tls_name(skb, segment->payload + place, segment->length - place);
 	} else {
 		rule = NC_POLICY_WIRE_HTTP;
 		found = nc_http_name(skb, segment->payload, segment->length, NC_BE16(far->port_be));
@@ -136,71 +142,121 @@ static __always_inline int nc_wire_judge(struct __sk_buff *skb, const struct nc_
 	flags = name_id ? nc_wire_listed(slot, label, far, name_id, rule) : 0;
 	if (!flags)
 		return 0;
-	if (label->flags & NC_LABEL_WIRE_REFUSED) {
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+	if (label->flags & NC_LABEL_WIRE_REFUSED)
 		return 0;
-	}
 	label->name_id = name_id;
 	label->policy_flags = flags;
-	label->first_length = NC_FOUND_HEAD(found);
+	*ret_rule = rule;
+	return found;
+}
+
+/*
+ * A segment is read from `state` on: NC_PLACE_HELLO for a first payload, else where the walk stands. On success the label says what has been judged and what is
+ * asked of the next segment. What is not known to lie in the kernel's own pages (`own`) must be there whole, and nothing behind it is walked: it could be
+ * written over behind the walk's back.
+ */
+static __always_inline int nc_wire_read(struct __sk_buff *skb, const struct nc_slot *slot, struct nc_label *label, const struct nc_flow *far,
+					const struct nc_segment *segment, __u64 state, int own, struct nc_verdict *verdict, __u64 *ret_found)
+{
+	__u32 judged = segment->seq + segment->length - label->first_seq;
+	__u64 found, after = 0;
+
+	NC_ROLLED
+	for (int hellos = 0; hellos < 2 && (state & NC_PLACE_HELLO); hellos++) {
+		__u32 rule = 0;
+
+		found = nc_wire_judge(skb, slot, label, far, segment, NC_PLACE(state), verdict, ret_found, &rule);
+		if (!found || NC_PLACE(state) + NC_FOUND_HEAD(found) > (own ? NC_JUDGED_MAX : segment->length))
+			return 0;
+		if (rule == NC_POLICY_WIRE_TLS && own && NC_CHECK(WIRE_SECOND)) {
+			state = nc_place_in_hello(NC_PLACE(state), found, state & NC_PLACE_KEPT);
+			state = nc_walk_on(skb, segment->payload, segment->length, state);
+		} else {
+			judged = NC_FOUND_HEAD(found);
+			state = NC_PLACE_OVER;
+		}
+	}
+	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+	if (!(state & NC_PLACE_OVER) && judged < NC_JUDGED_MAX) {
+		after = state & NC_PLACE_DONE ? nc_walk_keep(skb, segment->payload, segment->length, state) : 0;
+		if (!after)
+			return 0;
+	}
+	label->first_length = judged;
+	label->after = after;
 	label->flags |= NC_LABEL_WIRE_OPEN;
 	return 1;
 }
 
-/* Bytes that were read for the name are sent again, or could be. */
-static __always_inline int nc_wire_again(struct __sk_buff *skb, struct bpf_sock *socket, const struct nc_slot *slot, struct nc_label *label,
-					 const struct nc_flow *far, const struct nc_segment *segment, struct nc_verdict *verdict, __u64 *ret_found)
+enum nc_wire_way { NC_WIRE_REFUSES, NC_WIRE_PASSES, NC_WIRE_READS };
+
+/* Bytes that were judged are sent again, or could be; or the next ones are sent, and are to be judged as well, from *ret_state on. */
+static __always_inline enum nc_wire_way nc_wire_again(struct __sk_buff *skb, struct bpf_sock *socket, struct nc_label *label,
+						      const struct nc_segment *segment, __u64 *ret_state, int *ret_foreign)
 {
 	__u32 end = label->first_seq + label->first_length;
-	int foreign;
+	int behind = (__s32)(segment->seq - end) >= 0, foreign;
 
-	if (label->flags & NC_LABEL_WIRE_REFUSED) {
-		nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
-		return !segment->length;
-	}
-	if ((__s32)(nc_acknowledged(socket) - end) >= 0) {
+	if (label->flags & NC_LABEL_WIRE_REFUSED)
+		return segment->length ? NC_WIRE_REFUSES : NC_WIRE_PASSES;
+	if (!label->after && (__s32)(nc_acknowledged(socket) - end) >= 0) {
 		label->flags |= NC_LABEL_WIRE_DONE;
-		return 1;
+		return NC_WIRE_PASSES;
 	}
-	if (!NC_CHECK(WIRE_AGAIN) || !segment->length || (__s32)(segment->seq - end) >= 0)
-		return 1;
+	if (!NC_CHECK(WIRE_AGAIN) || !segment->length || (behind && !label->after))
+		return NC_WIRE_PASSES;
 	foreign = nc_pages_foreign(skb);
-	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
+	*ret_foreign = foreign;
 	if (foreign > 0 || (segment->flags & NC_TCP_URG))
-		return 0;
-	if (segment->seq == label->first_seq && segment->length >= label->first_length)
-		return nc_wire_judge(skb, slot, label, far, segment, verdict, ret_found);
-	return !foreign;
+		return NC_WIRE_REFUSES;
+	if (behind) {
+		if (segment->seq != end || foreign)
+			return NC_WIRE_REFUSES;
+		*ret_state = nc_walk_begin(skb, segment->payload, segment->length, label->after);
+		*ret_state = nc_walk_on(skb, segment->payload, segment->length, *ret_state);
+	} else if (segment->seq != label->first_seq || segment->length < label->first_length) {
+		return !foreign && (!label->after || (__s32)(segment->seq + segment->length - end) <= 0) ? NC_WIRE_PASSES : NC_WIRE_REFUSES;
+	}
+	return NC_WIRE_READS;
 }
 
-/* May this packet of a connection for which nc_wire_asked leave? Fills the verdict when not, and *ret_found when it showed a name. */
+/* The first payload, or what comes before it. */
+static __always_inline enum nc_wire_way nc_wire_first(struct __sk_buff *skb, struct nc_label *label, const struct nc_segment *segment,
+						      int *ret_foreign)
+{
+	if (segment->flags & NC_TCP_SYN)
+		label->first_seq = segment->seq;
+	if (!segment->length)
+		return NC_WIRE_PASSES;
+	*ret_foreign = NC_CHECK(WIRE_AGAIN) ? nc_pages_foreign(skb) : 0;
+	return segment->seq != label->first_seq || (segment->flags & NC_TCP_URG) || *ret_foreign > 0 ? NC_WIRE_REFUSES : NC_WIRE_READS;
+}
+
+/* May this packet of a connection for which nc_wire_asked, with its TCP header at `transport`, leave? Fills the verdict when not, and *ret_found when it showed a name. */
 static __always_inline int nc_wire_decide(struct __sk_buff *skb, struct bpf_sock *socket, const struct nc_slot *slot, struct nc_label *label,
-					  const struct nc_flow *far, const struct nc_packet *packet, struct nc_verdict *verdict, __u64 *ret_found)
+					  const struct nc_flow *far, __u32 transport, struct nc_verdict *verdict, __u64 *ret_found)
 {
 	struct nc_segment segment;
-	int pass;
+	__u64 state = NC_PLACE_HELLO;
+	int foreign = 0;
+	enum nc_wire_way way;
 
-	if (!nc_segment_read(skb, packet, &segment)) {
+	if (!nc_segment_read(skb, transport, &segment)) {
 		nc_verdict_set(verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 		return 0;
 	}
-	if (label->flags & NC_LABEL_WIRE_OPEN) {
-		pass = nc_wire_again(skb, socket, slot, label, far, &segment, verdict, ret_found);
-		if (!pass)
-			label->flags |= NC_LABEL_WIRE_REFUSED;
-		return pass;
-	}
-	if (segment.flags & NC_TCP_SYN)
-		label->first_seq = segment.seq;
-	if (!segment.length)
+	way = label->flags & NC_LABEL_WIRE_OPEN ? nc_wire_again(skb, socket, label, &segment, &state, &foreign)
+						: nc_wire_first(skb, label, &segment, &foreign);
+	if (way == NC_WIRE_PASSES)
 		return 1;
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
-	pass = segment.seq == label->first_seq && !(segment.flags & NC_TCP_URG) && !(NC_CHECK(WIRE_AGAIN) && nc_pages_foreign(skb) > 0) &&
-	       nc_wire_judge(skb, slot, label, far, &segment, verdict, ret_found);
+	if (way == NC_WIRE_READS && nc_wire_read(skb, slot, label, far, &segment, state, !foreign, verdict, ret_found))
+		return 1;
 	/* Data in a SYN that could not be read is not the end: TCP sends it again behind the handshake, and then it may be whole. */
-	if (!pass && (!(segment.flags & NC_TCP_SYN) || verdict->reason == NC_REASON_SERVER_NAME_MISMATCH))
+	if ((label->flags & NC_LABEL_WIRE_OPEN) || !(segment.flags & NC_TCP_SYN) || verdict->reason == NC_REASON_SERVER_NAME_MISMATCH)
 		label->flags |= NC_LABEL_WIRE_REFUSED;
-	return pass;
+	return 0;
 }
 
 #endif

@@ -307,8 +307,8 @@ struct nc_label {
 	__u8 flags;	    /* NC_LABEL_* */
 	__u32 policy_flags; /* of the policy entry that admitted */
 	__u32 first_seq;    /* TCP: host order sequence number of the first payload byte; recorded while a name is asked for */
-	__u32 first_length; /* with NC_LABEL_WIRE_OPEN: how many bytes from there were read for the name */
-	__u64 reserved;
+	__u32 first_length; /* with NC_LABEL_WIRE_OPEN: how many bytes from there have been judged */
+	__u64 after;	    /* and where the judging stands behind them (bpf/after_hello.h); 0: nothing is asked of what follows */
 };
 
 /* ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it ------------------------------------ */

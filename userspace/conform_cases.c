@@ -307,6 +307,8 @@ const struct nc_case nc_cases[] = {
 	HEAD_BY("first_payload_rewrite", "handed", NULL, "handed", "wire_again", "the listed name in pages that their owner can still change"),
 	HEAD_BY("first_payload_rewrite", "rewritten", "option egress_form", "rewritten", "wire_again",
 		"the listed name in a packet that is lost, another one when it is sent again"),
+	BOTH(EXACT_DESTINATION_MATCH, "match.wire.second", "shared_address", TCP, REFUSED, WIRE_NAME, "tls", "resolved attempt shown second %t %p %n",
+	     "wire_second", "", NC_CASE_TOKEN | DIRECT, "the listed name in a ClientHello, another one in a second one"),
 	HEAD("split", NULL, "split", "wire", "the listed name, its second half in a second packet"),
 	HEAD("nameless", NULL, "nameless", "wire", "no name in the first bytes"),
 	BOTH(EXACT_DESTINATION_MATCH, "match.wire.quic", "shared_address", UDP, REFUSED, WIRE_UDP, NULL, "resolved attempt udp-sendto %t %p",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* attempt_wire.c - a request head to a permitted address, in every way in which the name in it may differ from what a look at the first packet shows */
+#include "../unit/hello_text.h"
 #include "attempt.h"
 
 #include <ctype.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #define HEAD_MAX 512
 #define FILLED 280 /* of a host line with what fills it up, so that one head can be written over another */
 #define HOPS 64
+#define RANDOM_AT 11 /* in a record with a ClientHello: 32 bytes of a client's own choice, and the first ones */
 
 /* The payload is the path. Returns the length; `ret_cut` is the middle of the name. */
 static size_t make_head(char head[HEAD_MAX], const char *path, const char *name, size_t *ret_cut)
@@ -101,6 +104,49 @@ static enum outcome in_two(struct attempt *a, int fd, const char *head, size_t l
 	return put(a, fd, head + cut, length - cut) == THROUGH ? answer(a, fd) : REFUSED;
 }
 
+static enum outcome until_closed(struct attempt *a, int fd)
+{
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
+	char rest[64];
+	ssize_t got;
+
+	if (step(a, "poll", poll(&waiting, 1, a->wait_ms)))
+		return fail(a);
+	got = recv(fd, rest, sizeof(rest), MSG_DONTWAIT);
+	if (!got || (got < 0 && errno == ECONNRESET))
+		return THROUGH;
+	return step(a, "recv", got) ? fail(a) : THROUGH;
+}
+
+/* A ClientHello, and behind its answer a change of ciphers and another one, as if the server had asked for it: with another name, and the
+ * payload for its random. */
+static enum outcome say_hello_twice(struct attempt *a, int fd, const char *name)
+{
+	static const char change[] = {20, 3, 3, 0, 1, 1};
+	char both[HEAD_MAX + sizeof(change)], answered[sizeof(a->received)];
+	static struct hello hello;
+
+	hello_begin(&hello);
+	hello_name(&hello, name, strlen(name));
+	hello_end(&hello);
+	if (put(a, fd, (char *)hello.bytes, hello.size) != THROUGH || answer(a, fd) != THROUGH)
+		return REFUSED;
+	hello_begin(&hello);
+	hello_name(&hello, "elsewhere.example", strlen("elsewhere.example"));
+	hello_end(&hello);
+	memcpy(hello.bytes + RANDOM_AT, a->payload, strcspn(a->payload, "\n") < 32 ? strcspn(a->payload, "\n") : 32);
+	memcpy(both, change, sizeof(change));
+	memcpy(both + sizeof(change), hello.bytes, hello.size);
+	if (put(a, fd, both, sizeof(change) + hello.size) != THROUGH || step(a, "shutdown", shutdown(fd, SHUT_WR)))
+		return fail(a);
+	memcpy(answered, a->received, sizeof(answered));
+	memset(a->received, 0, sizeof(a->received)); /* that answer was to the first */
+	if (until_closed(a, fd) != THROUGH)
+		return REFUSED;
+	memcpy(a->received, answered, sizeof(answered));
+	return THROUGH;
+}
+
 /* In mixed case and with the dot of the root. */
 static void spell(char *name, size_t size)
 {
@@ -126,6 +172,8 @@ enum outcome verb_shown(struct attempt *a, char **args)
 		return fail(a);
 	if (!strcmp(args[0], "rewritten"))
 		return rewrite(a, fd, peer.address.ss_family, name);
+	if (!strcmp(args[0], "second"))
+		return say_hello_twice(a, fd, name);
 	if (!strcmp(args[0], "handed"))
 		return whole_by_reference(a, fd, head, length);
 	if (!strcmp(args[0], "split"))

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """named_client.py HOW ADDRESS PORT WHAT [THEN STEPS] - a first payload of any shape, and what came of it
 
-HOW     whole, split (in the middle, a moment between), byte (the first by itself), urgent (its last byte out of band), fastopen (in the SYN where there is a
-        cookie), sendfile (from pages that this process keeps)
-WHAT    tls:NAME, tls:NAME:SIZE (a hello of about that many bytes), tls: (no server name), or text (with \\r \\n \\t) as it is
+HOW     whole, slow (at a rate at which the kernel sends two segments at a time), split (in the middle, a moment between), byte (the first by itself), late
+        (what is before the name by itself), urgent (its last byte out of band), fastopen (in the SYN where there is a cookie), sendfile (from pages that this
+        process keeps), again and again-apart (a hello without key shares, which the server answers by asking for another; apart: in a packet behind that of
+        the change of ciphers)
+WHAT    tls:NAME, tls:NAME:SIZE (a hello of about that many bytes), tls:NAME:SIZE:NAME (with a second server name at its end), tls: (no server name), or text (with
+        \\r \\n \\t) as it is
 THEN    with sendfile: what the pages are overwritten with once they are sent. STEPS.connected is made before, and STEPS.go waited for; then STEPS.sent
+        with again: the second hello
 
 Prints `answer N`, or `ended ERRNO MILLISECONDS`, or `silence`; the exit status is 0, 1 or 2.
 """
@@ -32,10 +36,41 @@ def hello(name, size=0):
     return out.read()
 
 
+def extensions_of(text):
+    """Where a hello's extensions begin, and each of them."""
+    place = 44 + text[43]
+    place += 2 + int.from_bytes(text[place:place + 2], "big")
+    place += 1 + text[place] + 2
+    begin, found = place, []
+    while place < len(text):
+        end = place + 4 + int.from_bytes(text[place + 2:place + 4], "big")
+        found.append(text[place:end])
+        place = end
+    return begin, found
+
+
+def with_extensions(text, change):
+    begin, found = extensions_of(text)
+    tail = b"".join(change(found))
+    text = bytearray(text[:begin] + tail)
+    text[begin - 2:begin] = len(tail).to_bytes(2, "big")
+    text[3:5] = (len(text) - 5).to_bytes(2, "big")
+    text[6:9] = (len(text) - 9).to_bytes(3, "big")
+    return bytes(text)
+
+
+def without_shares(text):
+    return with_extensions(text, lambda found: [b"\x00\x33\x00\x02\x00\x00" if each[:2] == b"\x00\x33" else each for each in found])
+
+
 def bytes_of(what):
     if what.startswith("tls:"):
-        name, _, size = what[4:].partition(":")
-        return hello(name, int(size or 0))
+        name, size, second = (what[4:].split(":") + ["", ""])[:3]
+        text = hello(name, int(size or 0))
+        if second:
+            other = [each for each in extensions_of(hello(second))[1] if each[:2] == b"\0\0"]
+            text = with_extensions(text, lambda found: found + other)
+        return text
     return what.encode().decode("unicode_escape").encode("latin-1")
 
 
@@ -58,6 +93,19 @@ def handed(stream, payload):
         step("sent")
 
 
+def once_more(stream, payload, then, apart):
+    """The server asks for a second hello, and gets one."""
+    stream.send(without_shares(payload))
+    if stream.recv(65536)[5:6] != b"\x02":
+        raise ValueError("the server did not ask again")
+    if apart:
+        stream.send(b"\x14\3\3\0\1\1")
+        time.sleep(0.3)
+        stream.send(then)
+    else:
+        stream.send(b"\x14\3\3\0\1\1" + then)
+
+
 payload = bytes_of(sys.argv[4])
 stream = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
 stream.settimeout(10)
@@ -71,11 +119,16 @@ try:
         stream.connect((address, port))
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         began = time.monotonic()
-        if how in ("split", "byte"):
-            cut = 1 if how == "byte" else len(payload) // 2
+        if how in ("split", "byte", "late"):
+            cut = {"split": len(payload) // 2, "byte": 1, "late": payload.find(b".example") - 6}[how]
             stream.send(payload[:cut])
             time.sleep(0.3)
             stream.send(payload[cut:])
+        elif how.startswith("again"):
+            once_more(stream, payload, bytes_of(sys.argv[5]), how.endswith("apart"))
+        elif how == "slow":
+            stream.setsockopt(socket.SOL_SOCKET, 47, 200000)  # SO_MAX_PACING_RATE
+            stream.send(payload)
         elif how == "urgent":
             stream.send(payload, socket.MSG_OOB)
         elif how == "sendfile":

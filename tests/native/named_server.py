@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """named_server.py LOG CERT KEY ADDRESS... - one host that stands for many names: TLS on 443 and 8443, HTTP on 80 and 8080, of each address
 
+On 8443 it knows a curve of which no ordinary client sends a share unasked, so that it asks each for a second hello.
+
 Answers `ok`, or with the files of the folder NAMED_FILES below /files/.
 
 Writes JSON lines for each connection: `accept`, `payload` with the first bytes that came (as many as were there), `asked` with the server name of a
@@ -67,7 +69,7 @@ def serve(connection, address, port, tls):
             return
         say(event="payload", address=address, port=port, size=len(first), start=first[:16].hex())
         if tls:
-            with context.wrap_socket(connection, server_side=True) as stream:
+            with contexts[port].wrap_socket(connection, server_side=True) as stream:
                 answer(stream, port, getattr(stream, "asked_name", None) or "")
         else:
             answer(connection, port, None)
@@ -100,9 +102,11 @@ def asked(stream, name, _context):
 
 
 # One for all connections, so that a session of one is known to the next.
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(sys.argv[2], sys.argv[3])
-context.sni_callback = asked
+contexts = {443: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), 8443: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}
+for context in contexts.values():
+    context.load_cert_chain(sys.argv[2], sys.argv[3])
+    context.sni_callback = asked
+contexts[8443].set_ecdh_curve("secp521r1")
 for each in sys.argv[4:]:
     for number, encrypted in ((443, True), (8443, True), (80, False), (8080, False)):
         listen(each, number, encrypted)

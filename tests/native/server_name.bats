@@ -57,22 +57,58 @@ both='"host":"good.example","port":443'
 	done
 }
 
-@test "a long hello: two segments always go at once; what the kernel sends in parts is refused" {
-	local size
+@test "a long hello leaves in as many packets as the kernel makes of it, up to the 16 KiB of a record" {
+	local size how
 	listed "$both"
-	for size in 1500 2000 2700; do answered whole $PUB_A 443 tls:good.example:$size; done
-	refused server_name_mismatch whole $PUB_A 443 tls:other.example:2700
-	event '.server_name=="other.example"'
-	# Half of the first congestion window, five segments of 1448 bytes, is the most; 16 KiB are the most that a record may hold.
-	for size in 8000 16000; do refused server_name_unreadable whole $PUB_A 443 tls:good.example:$size; done
+	for size in 2700 8000 16000; do
+		for how in whole slow; do answered $how $PUB_A 443 tls:good.example:$size; done
+		refused server_name_mismatch slow $PUB_A 443 tls:other.example:$size
+		event '.server_name=="other.example"'
+	done
+	# A second name in a later packet: the server gets a part of a hello, and that is the end.
+	control slow $PUB_A 443 tls:good.example:8000:other.example || true
+	named_mark
+	first slow $PUB_A 443 tls:good.example:8000:other.example
+	[[ $status -eq 1 && $output == *"ended E"* ]] || { echo "$output" >&2; return 1; }
+	refusal server_name_unreadable
+	fence
+	named_since | jq -e -s 'any(.[]; .event=="asked") | not' >/dev/null
 }
 
-@test "no name, a name in the second packet, one byte first, another protocol: unreadable, and ended at once" {
+@test "a second hello, which a server asks for, is compared as well" {
+	local how
+	listed "${both/443/8443},\"wire\":\"tls\"" "$both"
+	named_mark
+	run cordon sh -c 'getent ahostsv4 good.example >/dev/null; (printf "GET / HTTP/1.0\r\nHost: x\r\n\r\n"; sleep 2) |
+		timeout 9 openssl s_client -msg -ign_eof -connect '$PUB_A':8443 -servername good.example 2>&1'
+	[ "$(grep -c "Handshake.*ClientHello" <<<"$output")" -eq 2 ] || { echo "$output" >&2; return 1; }
+	served good.example
+	named_mark
+	run cordon curl -sS -m 20 -k https://good.example:8443/
+	[ "$output" = ok ]
+	for how in again again-apart; do
+		answered $how $PUB_A 443 tls:good.example tls:good.example
+		named_mark
+		control $how $PUB_A 443 tls:good.example tls:other.example
+		eventually 50 'named_since | jq -e -s "any(.[]; .event==\"asked\" and .name==\"other.example\")" >/dev/null' # the server goes by the second one
+		named_mark
+		first $how $PUB_A 443 tls:good.example tls:other.example
+		[[ $status -eq 1 && $output == *"ended E"* ]] || { echo "$how $output" >&2; return 1; }
+		refusal server_name_mismatch
+		event '.server_name=="other.example"'
+		fence
+		named_since | jq -e -s 'any(.[]; .event=="asked" and .name=="other.example") | not' >/dev/null
+	done
+}
+
+@test "no name, one byte first, a name behind the first packet, another protocol: unreadable, and ended at once" {
 	listed "$both"
 	answered whole $PUB_A 443 tls:good.example
 	refused server_name_unreadable whole $PUB_A 443 tls:
-	refused server_name_unreadable split $PUB_A 443 tls:good.example
+	answered split $PUB_A 443 tls:good.example # its first half has the name
+	refused server_name_mismatch split $PUB_A 443 tls:other.example
 	refused server_name_unreadable byte $PUB_A 443 tls:good.example
+	refused server_name_unreadable late $PUB_A 443 tls:good.example
 	refused server_name_unreadable whole $PUB_A 443 'SSH-2.0-x\r\n'
 	refused server_name_unreadable urgent $PUB_A 443 tls:good.example
 }

@@ -90,7 +90,6 @@ static __u8 send_segment(__u32 seq, __u8 flags, const void *payload, size_t size
 {
 	static uint8_t bytes[20 + 20 + 24000];
 	struct nc_tcp_header tcp = {.ports = {.destination_be = htons(443)}, .seq_be = htonl(seq), .data_offset = 0x50, .flags = flags};
-	struct nc_packet packet = {.family = 4, .protocol = NC_PROTO_TCP, .transport = 20, .destination = address, .destination_port_be = htons(443)};
 	struct nc_flow far = {.destination = address, .port_be = htons(443), .protocol = NC_PROTO_TCP, .mode = NC_MODE_ALLOWLIST, .revision = 1};
 	struct __sk_buff skb = {.len = (__u32)(40 + size)};
 	struct nc_verdict verdict = {};
@@ -103,7 +102,7 @@ static __u8 send_segment(__u32 seq, __u8 flags, const void *payload, size_t size
 	host_packet_size = 40 + size;
 	if (!nc_wire_asked(&label, &far))
 		return 0;
-	return nc_wire_decide(&skb, NULL, &slot, &label, &far, &packet, &verdict, &found) ? 0 : verdict.reason;
+	return nc_wire_decide(&skb, NULL, &slot, &label, &far, 20, &verdict, &found) ? 0 : verdict.reason;
 }
 
 static __u8 syn(void)
@@ -122,6 +121,7 @@ static __u8 first(const char *server_name)
 
 #define UNREADABLE NC_REASON_SERVER_NAME_UNREADABLE
 #define MISMATCH NC_REASON_SERVER_NAME_MISMATCH
+#define SEALED "\x17\3\3\0\3xyz" /* a record of application data: no other hello comes behind it */
 
 static void only_a_listed_name_with_a_grant_opens(void **state)
 {
@@ -149,7 +149,7 @@ static void only_a_listed_name_with_a_grant_opens(void **state)
 		assert_int_equal(!!(label.flags & NC_LABEL_WIRE_OPEN), !rows[i].reason);
 		assert_int_equal(!!(label.flags & NC_LABEL_WIRE_REFUSED), !!rows[i].reason);
 		/* what comes behind it has the same fate */
-		assert_int_equal(send_segment(FIRST + (__u32)hello.size, 0x18, "more", 4), rows[i].reason ? UNREADABLE : 0);
+		assert_int_equal(send_segment(FIRST + (__u32)hello.size, 0x18, "\x14\3\3\0\1\1", 6), rows[i].reason ? UNREADABLE : 0);
 	}
 	begin(state);
 	grants[0].expires_ns = 1; /* no longer live, and not the one that spoke for the connection */
@@ -254,8 +254,9 @@ static void what_is_sent_again_is_judged_again(void **state)
 	assert_int_equal(first("good.example"), 0);
 	assert_int_equal(send_segment(FIRST, 0x18, hello.bytes, 30), 0); /* a part, in pages that nobody else has */
 	assert_int_equal(send_segment(FIRST + 30, 0x18, hello.bytes + 30, 10), 0);
+	assert_int_equal(send_segment(end, 0x18, SEALED, 8), 0);
 	host_pages_foreign = 1;
-	assert_int_equal(send_segment(end, 0x18, "later", 5), 0);
+	assert_int_equal(send_segment(end + 8, 0x18, "later", 5), 0);
 	assert_int_equal(send_segment(FIRST + 30, 0x18, hello.bytes + 30, 10), UNREADABLE);
 	host_pages_foreign = 0;
 	assert_true(label.flags & NC_LABEL_WIRE_REFUSED);
@@ -272,11 +273,136 @@ static void what_is_sent_again_is_judged_again(void **state)
 	begin(state);
 	syn();
 	first("good.example");
-	host_acknowledged = end;
+	assert_int_equal(send_segment(end, 0x18, SEALED, 8), 0);
+	host_acknowledged = end + 8;
 	assert_int_equal(first("evil.example"), 0); /* cannot be: the peer has those bytes */
 	assert_true(label.flags & NC_LABEL_WIRE_DONE);
 	/* 4 GB on, the same numbers are other bytes */
 	assert_int_equal(send_segment(FIRST, 0x18, "x", 1), 0);
+}
+
+static void long_hello(const char *server_name, size_t length)
+{
+	hello_begin(&hello);
+	hello_name(&hello, server_name, strlen(server_name));
+	hello_extension(&hello, 10, length);
+	hello_extension(&hello, 11, 8);
+	hello_end(&hello);
+}
+
+/* The hello's bytes from `from` to `to`, where they belong. */
+static __u8 part(size_t from, size_t to)
+{
+	return send_segment(FIRST + (__u32)from, 0x18, hello.bytes + from, to - from);
+}
+
+static void a_long_hello_leaves_in_parts(void **state)
+{
+	long_hello("good.example", 9000);
+	syn();
+	assert_int_equal(part(0, 2896), 0);
+	assert_int_equal(part(2896, 5792), 0);
+	assert_int_equal(part(0, 1448), 0); /* sent again, in the kernel's own pages */
+	assert_int_equal(part(1448, 2896), 0);
+	assert_int_equal(part(0, 5792), 0);
+	host_acknowledged = FIRST + 5792;
+	assert_int_equal(part(5792, hello.size), 0);
+	host_acknowledged = FIRST + (__u32)hello.size;
+	assert_int_equal(send_segment(host_acknowledged, 0x18, SEALED, 8), 0);
+	host_acknowledged += 8;
+	assert_int_equal(send_segment(host_acknowledged, 0x10, NULL, 0), 0);
+	assert_true(label.flags & NC_LABEL_WIRE_DONE);
+
+	begin(state); /* its name must be in the first part, and be a listed one */
+	syn();
+	assert_int_equal(part(0, 90), UNREADABLE);
+	begin(state);
+	long_hello("evil.example", 9000);
+	syn();
+	assert_int_equal(part(0, 2896), MISMATCH);
+	begin(state); /* one part after the other */
+	long_hello("good.example", 9000);
+	syn();
+	assert_int_equal(part(0, 2896), 0);
+	assert_int_equal(part(4344, 5792), UNREADABLE);
+	begin(state);
+	syn();
+	assert_int_equal(part(0, 2896), 0);
+	assert_int_equal(part(1448, 4344), UNREADABLE);
+	begin(state); /* not from somebody's pages, nor with an urgent byte in it */
+	syn();
+	assert_int_equal(part(0, 2896), 0);
+	host_pages_foreign = 1;
+	assert_int_equal(part(2896, 5792), UNREADABLE);
+	begin(state);
+	syn();
+	assert_int_equal(part(0, 2896), 0);
+	assert_int_equal(send_segment(FIRST + 2896, 0x18 | NC_TCP_URG, hello.bytes + 2896, 1448), UNREADABLE);
+	begin(state); /* what cannot be compared again must be whole */
+	syn();
+	host_pages_foreign = -1;
+	assert_int_equal(part(0, 2896), UNREADABLE);
+	begin(state);
+	syn();
+	host_pages_foreign = -1;
+	assert_int_equal(part(0, hello.size), 0);
+}
+
+static void a_second_hello_is_judged_like_the_first(void **state)
+{
+	static const struct {
+		const char *name;
+		__u8 reason;
+	} rows[] = {{"good.example", 0}, {"also.example", 0}, {"evil.example", MISMATCH}, {"far.example", MISMATCH}};
+	static const char change[] = "\x14\3\3\0\1\1";
+
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *name = rows[i / 2].name;
+		__u8 reason = rows[i / 2].reason;
+		__u32 next;
+
+		begin(state);
+		syn();
+		assert_int_equal(first("good.example"), 0);
+		host_acknowledged = next = FIRST + (__u32)hello.size;
+		assert_int_equal(send_segment(next, 0x10, NULL, 0), 0);
+		if (i & 1) {
+			assert_int_equal(send_segment(next, 0x18, change, 6), 0);
+			host_acknowledged = next += 6;
+		}
+		long_hello(name, 100);
+		if (send_segment(next, 0x18, hello.bytes, hello.size) != reason)
+			fail_msg("%s", name);
+		assert_int_equal(!!(label.flags & NC_LABEL_WIRE_REFUSED), !!reason);
+		/* never in parts that show no name, and never a third */
+		assert_int_equal(send_segment(next + (__u32)hello.size, 0x18, SEALED, 8), reason ? UNREADABLE : 0);
+		host_acknowledged = next + (__u32)hello.size + 8;
+		assert_int_equal(send_segment(host_acknowledged, 0x10, NULL, 0), 0);
+		assert_int_equal(!!(label.flags & NC_LABEL_WIRE_DONE), !reason);
+	}
+	begin(state);
+	syn();
+	first("good.example");
+	long_hello("good.example", 100);
+	assert_int_equal(send_segment(FIRST + label.first_length, 0x18, hello.bytes, 60), UNREADABLE);
+	begin(state);
+	syn();
+	first("good.example");
+	long_hello("good.example", 100);
+	host_pages_foreign = 1;
+	assert_int_equal(send_segment(FIRST + label.first_length, 0x18, hello.bytes, hello.size), UNREADABLE);
+}
+
+/* A request is over with its head: what a server may be asked next is not looked at. */
+static void nothing_is_asked_behind_a_request(void **state)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: plain.example:443\r\n\r\n";
+
+	(void)state;
+	syn();
+	assert_int_equal(send_segment(FIRST, 0x18, request, strlen(request)), 0);
+	long_hello("evil.example", 100);
+	assert_int_equal(send_segment(FIRST + (__u32)strlen(request), 0x18, hello.bytes, hello.size), 0);
 }
 
 int main(void)
@@ -288,6 +414,9 @@ int main(void)
 		cmocka_unit_test_setup(what_was_refused_stays_refused, begin),
 		cmocka_unit_test_setup(data_in_a_syn_is_judged_alike, begin),
 		cmocka_unit_test_setup(what_is_sent_again_is_judged_again, begin),
+		cmocka_unit_test_setup(a_long_hello_leaves_in_parts, begin),
+		cmocka_unit_test_setup(a_second_hello_is_judged_like_the_first, begin),
+		cmocka_unit_test_setup(nothing_is_asked_behind_a_request, begin),
 	};
 
 	host_find_grant = find_grant;
