@@ -26,13 +26,11 @@ static __u32 nc_acknowledged(struct bpf_sock *socket);
 /* Verified alone, so that the key has a stack frame of its own. */
 NC_VERIFIED_ALONE __u32 nc_name_look(struct __sk_buff *skb, __u64 generation, __u32 authority, __u32 at, __u32 length)
 {
-	struct nc_name_key key = {};
+	struct nc_name_key key = {.generation = generation, .authority = authority};
 	__u32 *id;
 
 	if (!nc_name_key_fill(&key, skb, at & 0x1ffff, length & 255))
 		return 0;
-	key.generation = generation;
-	key.authority = authority;
 	id = bpf_map_lookup_elem(&names, &key);
 	return id ? *id : 0;
 }
@@ -88,7 +86,8 @@ static __always_inline void nc_far_end(struct nc_flow *far, const struct nc_pack
  * The egress program is three functions, each verified alone: what each packet is asked, what a packet is asked on whose connection a name has to be shown,
  * and the telling of it. None of them is below another on the stack, which has 512 bytes for all.
  */
-#define NC_LOOK 2 /* nc_egress_packet: passes, if nc_egress_name says so */
+#define NC_LOOK 2 /* nc_egress_packet: passes, if nc_egress_name says so; where the TCP header is stands above */
+#define NC_LOOK_SHIFT 8
 
 NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 {
@@ -111,41 +110,36 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 	if ((!plain || packet.hop_limit < NC_HOP_LIMIT_LEAST) && NC_CHECK(EGRESS_FORM))
 		nc_verdict_set(&verdict, NC_DENY, NC_REASON_PACKET_MALFORMED);
 	else if (nc_decide_packet(slot, label, &far, skb->ifindex == NC_LOOPBACK_IFINDEX, &verdict))
-		return nc_wire_asked(label, &far) ? NC_LOOK : NC_PASS;
+		return nc_wire_asked(label, &far) ? (int)(packet.transport << NC_LOOK_SHIFT | NC_LOOK) : NC_PASS;
 	else if (!NC_CHECK(EGRESS_DESTINATION) && verdict.reason != NC_REASON_LOOPBACK_DEVICE)
 		return NC_PASS;
 	nc_refuse_packet(skb, slot, label, &packet, NC_HOOK_EGRESS, &verdict);
 	return NC_REFUSE;
 }
 
-/* 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows. */
+/*
+ * 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows. Its far end has just been found to be the label's
+ * admission, so it is not read once more.
+ */
 #define NC_NAME_REASON_SHIFT 56
-NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb)
+NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb, __u32 transport)
 {
 	struct nc_verdict verdict = {};
 	struct nc_flow far = {};
 	struct bpf_sock *socket = nc_packet_socket(skb);
-	struct nc_label *label;
-	struct nc_slot *slot;
-	__u32 transport = 0;
+	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
 	__u64 found = 0;
 
-	verdict.reason = NC_REASON_INTERNAL_ERROR;
-	label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
-	slot = label ? nc_slot_at(label->slot) : 0;
-	if (label && slot) {
-		struct nc_packet packet = {}; /* whose place on the stack is wanted for other things afterwards */
-
-		if (nc_packet_read(skb, &packet)) {
-			nc_far_end(&far, &packet, label);
-			transport = packet.transport;
-		}
-	}
-	if (transport) {
-		nc_flow_begin(slot, &far);
-		if (nc_wire_decide(skb, socket, slot, label, &far, transport, &verdict, &found))
-			return 0;
-	}
+	if (!label || !slot)
+		return (__u64)NC_REASON_INTERNAL_ERROR << NC_NAME_REASON_SHIFT;
+	far.destination = label->admitted;
+	far.port_be = label->admitted_port_be;
+	far.protocol = label->admitted_protocol;
+	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
+	nc_flow_begin(slot, &far);
+	if (nc_wire_decide(skb, socket, slot, label, &far, transport & 0xff, &verdict, &found))
+		return 0;
 	return (__u64)verdict.reason << NC_NAME_REASON_SHIFT | found;
 }
 
@@ -209,9 +203,9 @@ int egress(struct __sk_buff *skb)
 		decision = nc_egress_endpoint(skb);
 		barrier_var(decision); /* the verifier, too, must see that nothing else is returned, whatever a compiler knows of the function */
 	}
-	if (decision != NC_LOOK)
+	if ((decision & ((1 << NC_LOOK_SHIFT) - 1)) != NC_LOOK)
 		return decision == NC_PASS ? NC_PASS : NC_REFUSE;
-	what = nc_egress_name(skb);
+	what = nc_egress_name(skb, decision >> NC_LOOK_SHIFT);
 	if (!what)
 		return NC_PASS;
 	nc_egress_name_refused(skb, what);

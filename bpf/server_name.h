@@ -400,11 +400,10 @@ static inline __attribute__((always_inline)) __u64 nc_fold(__u64 word)
 /* Fills the text and length of `key`, which the caller has cleared, from `length` bytes (1 to 255) at `at`: folded, without one trailing dot. 0: no name. */
 static inline __attribute__((always_inline)) int nc_name_key_fill(struct nc_name_key *key, struct __sk_buff *skb, __u32 at, __u32 length)
 {
-	__u8 last;
-
-	if (!length || bpf_skb_load_bytes(skb, at + length - 1, &last, 1))
+	/* the last byte, for a moment, in a place that is there already: the stack has no room for more */
+	if (!length || bpf_skb_load_bytes(skb, at + length - 1, key->text, 1))
 		return 0;
-	if (last == '.')
+	if (key->text[0] == '.')
 		length--;
 	if (!length || bpf_skb_load_bytes(skb, at, key->text, nc_bounded(length, 255)))
 		return 0;
@@ -412,7 +411,7 @@ static inline __attribute__((always_inline)) int nc_name_key_fill(struct nc_name
 	NC_UNROLL
 	for (__u32 i = 0; i < sizeof(key->words) / sizeof(key->words[0]); i++) {
 		key->words[i] = nc_fold(key->words[i]);
-		__asm__ __volatile__("" ::: "memory"); /* one word after the other: the stack has no room for more */
+		__asm__ __volatile__("" ::: "memory"); /* one word after the other, for the same reason */
 	}
 	return 1;
 }
