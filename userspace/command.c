@@ -94,6 +94,9 @@ static void read_passed(int fd, struct passed *passed)
 		if (passed->length == ENV_BYTES_MAX)
 			nc_child_fail(NC_FD_COMMAND_REPORT, "read the environment's descriptor", -E2BIG);
 	}
+	/* What was cut off in the middle would otherwise be a value. */
+	if (passed->length && passed->bytes[passed->length - 1])
+		nc_child_fail(NC_FD_COMMAND_REPORT, "no NUL at the end", -EINVAL);
 	close(fd);
 }
 
