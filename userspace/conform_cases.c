@@ -15,10 +15,12 @@
 #define DIRECT NC_CASE_DIRECT_ONLY
 #define PROXY NC_CASE_PROXY_ONLY
 
+/* NULL is no text */
+#define TEXT(text) __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(text), void *), "", text)
 #define CASE_WITHOUT(base, fact, id, path, family, protocol, expect, construction, variant, client, switches, guard, flags, title)                   \
 	{                                                                                                                                            \
-		id, NC_FACT_##fact, path, family, protocol, expect, NC_CONSTRUCTION_##construction, variant, client, switches, guard, base, flags,   \
-			title                                                                                                                        \
+		id, NC_FACT_##fact, path, family, protocol, expect, NC_CONSTRUCTION_##construction, TEXT(variant), client, switches, guard,          \
+			TEXT(base), flags, title                                                                                                     \
 	}
 #define CASE(...) CASE_WITHOUT(NULL, __VA_ARGS__)
 #define BOTH_WITHOUT(base, fact, id, path, protocol, expect, construction, variant, client, switches, guard, flags, title)                           \
