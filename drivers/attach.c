@@ -27,7 +27,7 @@ static json_t *describe(const json_t *request)
 		return refuse("options", "netcordon and root are needed");
 	return offering(lacking(description(PROVIDER, revision(request), "workload plane", "direct", mutant ? NETCORDON_CHECKS : ""),
 				NETCORDON_PROCESS_CHECKS),
-			netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins");
+			netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins ringless");
 }
 
 static void cgroup_of(const json_t *state, char path[700])

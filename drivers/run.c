@@ -22,7 +22,7 @@ static json_t *describe(const json_t *request)
 		return refuse("options", "netcordon and root are needed");
 	return offering(
 		description(PROVIDER, revision(request), "workload plane", "direct", netcordon_option(request, "mutant") ? NETCORDON_CHECKS : ""),
-		netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins");
+		netcordon_lsm(request) ? "cgroups update helpers pins lsm" : "cgroups update helpers pins ringless");
 }
 
 static struct line run_line(const json_t *state, const char *instance, char evidence[512])

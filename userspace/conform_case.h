@@ -100,12 +100,13 @@ enum {
 	NC_CASE_TOKEN = 64,	 /* the destination itself is permitted, what is said there is not: only the client's token counts */
 	NC_CASE_LAUNCH = 32,	 /* the refusal is that of the launch: the driver says `switches` failed, and nothing is started */
 	/* What a driver must be able to do for the case (words of nc_driver_offers): */
-	NC_CASE_CGROUPS = 256,	/* name the cgroups of its host */
-	NC_CASE_UPDATE = 512,	/* give a running instance another policy */
-	NC_CASE_LSM = 1024,	/* it has BPF security hooks that act */
-	NC_CASE_HELPERS = 2048, /* it serves names on the workload's loopback by a process that can be killed */
-	NC_CASE_PINS = 4096,	/* say where it pins what enforces, and what the workload may reach */
-	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM | NC_CASE_HELPERS | NC_CASE_PINS,
+	NC_CASE_CGROUPS = 256,	  /* name the cgroups of its host */
+	NC_CASE_UPDATE = 512,	  /* give a running instance another policy */
+	NC_CASE_LSM = 1024,	  /* it has BPF security hooks that act */
+	NC_CASE_HELPERS = 2048,	  /* it serves names on the workload's loopback by a process that can be killed */
+	NC_CASE_PINS = 4096,	  /* say where it pins what enforces, and what the workload may reach */
+	NC_CASE_RINGLESS = 16384, /* no such hooks act: rings of io_uring are the provider's to refuse */
+	NC_CASE_NEEDS = NC_CASE_CGROUPS | NC_CASE_UPDATE | NC_CASE_LSM | NC_CASE_HELPERS | NC_CASE_PINS | NC_CASE_RINGLESS,
 	NC_CASE_APART = 8192, /* what the driver sets up for it is for nothing else, since it is spoiled */
 };
 

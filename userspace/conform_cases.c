@@ -290,7 +290,7 @@ const struct nc_case nc_cases[] = {
 		     "attempt udplite %t %p", "protocol", "guard_routes", 0, "UDP-Lite, and nothing behind sock_create"),
 	CASE_WITHOUT("egress_form egress_destination", DEFAULT_DENY, "deny.protocol.alone.6", "udplite", 6, IPPROTO_UDPLITE, REFUSED, UNLISTED, NULL,
 		     "attempt udplite %t %p", "protocol", "guard_routes", 0, "UDP-Lite, and nothing behind sock_create"),
-	ACTED_WITHOUT("listed", "ring.alone", "io_uring_calls", TCP, UNLISTED, "iouring-connect inline %t %p", "ring_filter", 0,
+	ACTED_WITHOUT("listed", "ring.alone", "io_uring_calls", TCP, UNLISTED, "iouring-connect inline %t %p", "ring_filter", NC_CASE_RINGLESS,
 		      "a ring, and nothing but its filter"),
 	ACTED("self", "host_address", UDP, SELF_LISTED, "udp-sendto %t %p", "egress_loopback", DIRECT, "a listed address that is the host's own"),
 	ACTED_WITHOUT("flows_end", "tightened", "tightened_policy", TCP, TIGHTENED, "hold-tcp %t %p", "egress_revision", DIRECT | NC_CASE_UPDATE,

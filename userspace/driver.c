@@ -102,8 +102,8 @@ static int read_offers(const struct nc_fields *fields, struct nc_driver *driver,
 	static const struct {
 		const char *word;
 		int offer;
-	} offers[] = {
-		{"cgroups", NC_CASE_CGROUPS}, {"update", NC_CASE_UPDATE}, {"lsm", NC_CASE_LSM}, {"helpers", NC_CASE_HELPERS}, {"pins", NC_CASE_PINS}};
+	} offers[] = {{"cgroups", NC_CASE_CGROUPS}, {"update", NC_CASE_UPDATE}, {"lsm", NC_CASE_LSM},
+		      {"helpers", NC_CASE_HELPERS}, {"pins", NC_CASE_PINS},	{"ringless", NC_CASE_RINGLESS}};
 	const json_t *words;
 	int r = json_object_get(fields->object, "offers") ? nc_fields_words(fields, "offers", &words, reterr) : 1;
 

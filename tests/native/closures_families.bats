@@ -102,7 +102,12 @@ teardown_file() { world_down; }
 	for mode in inline async sqpoll; do
 		for who in user root; do
 			as $who iouring-socket $mode 40
-			refused ENOSYS io_uring_setup
+			if makes_rings; then
+				refused EPERM
+				refusal family_refused
+			else
+				refused ENOSYS io_uring_setup
+			fi
 		done
 	done
 }

@@ -180,6 +180,9 @@ event() {
 	return 1
 }
 
+# makes_rings: the last cordon let the workload make rings for io_uring, as it does where a security hook sees the sockets that rings make
+makes_rings() { jq -e '.process.seccomp.io_uring_refused | not' "$WORLD/evidence/launch.json" >/dev/null; }
+
 refusal() {
 	[ "${EVIDENCE-}" != attached ] || { event ".decision==\"deny\" and .reason==\"$1\""; return; }
 	grep -qE "\"decision\":\"deny\",.*\"reason\":\"$1\"" "$WORLD/evidence/events.jsonl" || event ".reason==\"$1\" and .decision==\"deny\""

@@ -78,3 +78,34 @@ counts() {
 	run "$tree/tests/check" untit
 	[ "$status" -eq 2 ]
 }
+
+# whole GUESTS CHECK: .ci/run on a tree whose two targets do this
+whole() {
+	mkdir -p "$tree/.ci"
+	cp "$BATS_TEST_DIRNAME/../../.ci/run" "$tree/.ci/run"
+	printf 'check-vm:\n\t@[ "$(VM_RUNS)" = ci ]\n\t@%s\ncheck:\n\t@%s\n' "$1" "$2" >"$tree/Makefile"
+	run "$tree/.ci/run"
+	echo "$output"
+	last=${lines[-1]}
+}
+
+@test "the whole run adds up guests and the other rings, and fails when either fails or does not come to its end" {
+	whole 'echo "3 passed, 0 failed"' 'echo; echo "40 passed, 0 failed"'
+	[ "$status" -eq 0 ]
+	[ "$last" = "43 passed, 0 failed" ]
+	whole 'echo "3 passed, 2 failed"; false' 'echo "40 passed, 0 failed"'
+	[ "$status" -eq 1 ]
+	[ "$last" = "43 passed, 2 failed" ]
+	whole 'echo no mirror; false' 'echo "40 passed, 0 failed"'
+	[ "$status" -eq 1 ]
+	[ "$last" = "40 passed, 1 failed" ]
+	whole 'echo "3 passed, 0 failed"; false' 'echo "40 passed, 0 failed"'
+	[ "$status" -eq 1 ]
+	[ "$last" = "43 passed, 1 failed" ]
+	whole 'echo "3 passed, 0 failed"' 'echo "40 passed, 1 failed"; false'
+	[ "$status" -eq 1 ]
+	[ "$last" = "43 passed, 1 failed" ]
+	whole true true
+	[ "$status" -eq 1 ]
+	[ "$last" = "0 passed, 2 failed" ]
+}

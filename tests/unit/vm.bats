@@ -108,3 +108,19 @@ says() { [[ $output == *"$1"* ]]; }
 	[ "$status" -eq 0 ]
 	[ "$(cat "$VM_CACHE/booted")" = "two [lockdown=confidentiality lsm=capability,bpf] tests/vm/in-guest tests/native/good.bats" ]
 }
+
+@test "a line with a question mark runs when it is named, and a name selects the lines below it" {
+	printf '%s\n' 'plain * - native' 'asked? one - native' 'parts.1? one n=1 native' 'parts.2? one n=2 native' >"$tree/tests/vm/runs.list"
+	ring
+	[ "$status" -eq 0 ]
+	[ "$last" = "4 passed, 0 failed" ]
+	VM_RUNS=asked ring
+	[ "$last" = "2 passed, 0 failed" ]
+	says "asked "
+	rm "$VM_CACHE/booted"
+	VM_RUNS=parts ring
+	[ "$last" = "4 passed, 0 failed" ]
+	[ "$(grep -c -F -e '[n=1]' -e '[n=2]' "$VM_CACHE/booted")" -eq 2 ]
+	VM_RUNS=part ring
+	[ "$status" -eq 2 ]
+}

@@ -21,6 +21,8 @@ suite_config() {
 	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" || return 1
 	if [ ! -s "$folder/sources.list" ]; then
 		mirror=$(mirror_of "$kind")
+		# A machine that was just made has no lists, in which its sources say whose they are.
+		[ -n "$mirror" ] || { apt-get update -qq >"$folder/update.log" 2>&1 && mirror=$(mirror_of "$kind"); }
 		[ -n "$mirror" ] || { echo "vm: this machine's apt has no Debian $kind source to derive $suite from; run apt-get update" >&2; return 1; }
 		echo "deb [signed-by=$keyring] $mirror $suite main" >"$folder/sources.list"
 	fi

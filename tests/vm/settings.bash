@@ -12,6 +12,8 @@ VM_REFRESH=${VM_REFRESH:-}   # not empty: ask the mirror for newer packages even
 VM_TIMEOUT=${VM_TIMEOUT:-600} # seconds a guest may live
 VM_MEMORY=${VM_MEMORY:-2048}  # MiB
 VM_APPEND=${VM_APPEND:-}      # more words for the kernel's command line
+VM_CPU=${VM_CPU:-max,-erms,-fsrm,-smap,-smep,-la57} # of an emulated guest: what the emulator does byte by byte or with a second table of pages is left out
+VM_PLACES=${VM_PLACES:-2}      # guests at a time, whoever starts them
 VM_NICE=${VM_NICE:-10}         # of the emulator
 mkdir -p "$VM_CACHE" || exit 3
 
