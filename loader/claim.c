@@ -437,3 +437,8 @@ int nc_claim_ring_fd(const struct nc_claim *claim)
 {
 	return claim->ring_fd;
 }
+
+void nc_claim_ring_done(struct nc_claim *claim)
+{
+	claim->ring_read = true;
+}

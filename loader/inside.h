@@ -200,6 +200,7 @@ struct nc_claim {
 	struct nc_record record;
 	int cgroup_fds[2];
 	int ring_fd;
+	bool ring_read;			   /* to its end, after the slots were closed */
 	struct nc_policy_entry *sealed[2]; /* keys of the current revision, for a quick removal; NULL: walk */
 	size_t sealed_count[2];
 	bool is_sealed[2];

@@ -211,6 +211,8 @@ int nc_claim_seen(struct nc_claim *claim, int (*each)(void *context, const struc
 		  struct nc_error *reterr);
 /* A descriptor of the instance's ring, for nc_events_open in the process that reads it. Owned by the claim. */
 int nc_claim_ring_fd(const struct nc_claim *claim);
+/* Its owner has read it to the end after nc_claim_close: the release need not empty it. */
+void nc_claim_ring_done(struct nc_claim *claim);
 
 /* ---- grants: addresses that the resolver vetted for a listed name -------------------------------------------------------------------------- */
 

@@ -249,6 +249,8 @@ static const struct {
 	{"credential seen", NC_E_CREDENTIAL_LEAK, "a credential's value stands in the workload's environment or arguments",
 	 "take it out of what the workload gets"},
 	{"credential unnamed", NC_E_PROCESS_INVALID, "--plane-env-fd holds a name that the profile does not list", "list it in plane.credentials"},
+	{"no NUL at the end", NC_E_PROCESS_INVALID, "what --env-fd or --plane-env-fd gave does not end with a NUL: it may be cut off",
+	 "write NAME=VALUE, each ended by NUL: printf 'NAME=value\\0'"},
 	{"working folder", NC_E_PROCESS_INVALID, "enter the working folder as the workload's user", "check process.cwd and its permissions"},
 	{"limits", NC_E_PROCESS_INVALID, "set the resource limits", "a limit may not lie above netcordon's own hard limit"},
 };

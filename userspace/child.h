@@ -75,7 +75,7 @@ struct nc_child_plan {
 	bool die_with_supervisor;
 };
 
-/* What a plan points to, in memory that the child is born with. */
+/* What a plan points to, in memory that the child is born with: one at a time. */
 struct nc_child_parcel {
 	void *bytes;
 	size_t size;

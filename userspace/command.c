@@ -94,6 +94,9 @@ static void read_passed(int fd, struct passed *passed)
 		if (passed->length == ENV_BYTES_MAX)
 			nc_child_fail(NC_FD_COMMAND_REPORT, "read the environment's descriptor", -E2BIG);
 	}
+	/* What was cut off in the middle would otherwise be a value. */
+	if (passed->length && passed->bytes[passed->length - 1])
+		nc_child_fail(NC_FD_COMMAND_REPORT, "no NUL at the end", -EINVAL);
 	close(fd);
 }
 
@@ -189,14 +192,19 @@ static void compile_environment(const struct nc_child_plan *plan)
 	whole_env[count] = NULL;
 }
 
-/* Nothing of the supervisor's signal handling is inherited. */
+/* Nothing of the supervisor's signal handling is inherited. All are blocked until the last moment. */
 static void default_signals(void)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
-	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++)
 		sigaction(number, &action, NULL); /* KILL, STOP and the C library's own are refused, and keep their default */
+}
+
+static void let_signals_in(void)
+{
+	sigset_t none;
+
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -217,6 +225,7 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 	limit_tasks(plan);
 	umask(plan->umask);
 	must(chdir(plan->cwd), "working folder");
+	default_signals(); /* while the supervisor is busy: after `go` it would wait */
 
 	receive(&order, NC_ORDER_CANARY);
 	nc_canary_attempt(&order, report.results, report.ports_be);
@@ -224,7 +233,7 @@ _Noreturn void nc_command_main(const struct nc_child_plan *plan)
 
 	receive(&order, NC_ORDER_GO);
 	compile_environment(plan);
-	default_signals();
+	let_signals_in();
 	report = (struct nc_report){.kind = NC_REPORT_READY};
 	tell(&report);
 	environ = whole_env;

@@ -295,11 +295,16 @@ int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	NC_FREE char *profile = nc_invocation_profile(invocation, reterr);
 	struct nc_host_options host;
+	uint32_t ended = 0;
 	int ret;
 
 	if (!profile)
 		return reterr->status;
 	nc_invocation_host(invocation, &host);
-	ret = nc_launch_update(&host, invocation->arguments[0], profile, reterr);
-	return ret < 0 ? nc_invocation_profile_hint(invocation, ret, reterr) : NC_EXIT_YES;
+	ret = nc_launch_update(&host, invocation->arguments[0], profile, &ended, reterr);
+	if (ret < 0)
+		return nc_invocation_profile_hint(invocation, ret, reterr);
+	if (!invocation->json)
+		printf("updated; connections ended: %u\n", ended);
+	return NC_EXIT_YES;
 }

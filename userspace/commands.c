@@ -307,12 +307,26 @@ const struct argp_option nc_common_options[] = {{"root", NC_OPTION_ROOT, "CGROUP
 						{"help", NC_OPTION_HELP, NULL, 0, "print what the command does", 0},
 						{0}};
 
+static bool begins(const struct nc_command *command, const char *first)
+{
+	size_t length = strlen(first);
+
+	return !strncmp(command->name, first, length) && command->name[length] == ' ';
+}
+
+bool nc_command_is_group(const char *word)
+{
+	for (const struct nc_command *command = nc_commands; command->name; command++) {
+		if (begins(command, word))
+			return true;
+	}
+	return false;
+}
+
 static bool is_second_word(const char *first, const char *second)
 {
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
-		size_t length = strlen(first);
-
-		if (!strncmp(command->name, first, length) && command->name[length] == ' ' && !strcmp(command->name + length + 1, second))
+		if (begins(command, first) && !strcmp(command->name + strlen(first) + 1, second))
 			return true;
 	}
 	return false;
@@ -321,14 +335,12 @@ static bool is_second_word(const char *first, const char *second)
 /* "up, down, probe, status" for "host"; "" when no command begins with that word and goes on. */
 static void second_words(const char *first, char *ret_words, size_t size)
 {
-	size_t length = strlen(first);
-
 	ret_words[0] = '\0';
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
 		size_t used = strlen(ret_words);
 
-		if (!strncmp(command->name, first, length) && command->name[length] == ' ')
-			snprintf(ret_words + used, size - used, "%s%s", used ? ", " : "", command->name + length + 1);
+		if (begins(command, first))
+			snprintf(ret_words + used, size - used, "%s%s", used ? ", " : "", command->name + strlen(first) + 1);
 	}
 }
 
@@ -380,10 +392,10 @@ int nc_command_find(int argc, char **argv, const struct nc_command **ret_command
 	return nc_error_hint(reterr, "one of: %s", words);
 }
 
-/* `netcordon help`, asked for in the ways that people ask. */
+/* `netcordon help`, and `netcordon help GROUP`, asked for in the ways that people ask: the last word alone is left. */
 static bool wants_help(int argc, char **argv)
 {
-	return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+	return argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"));
 }
 
 /*
@@ -461,8 +473,11 @@ int nc_commands_main(int argc, char **argv)
 	struct nc_error error = {0};
 	int ret;
 
-	if (wants_help(argc, argv)) {
+	if (wants_help(argc - 1, argv + 1)) {
 		nc_help_print();
+		ret = NC_EXIT_YES;
+	} else if (argc > 2 && nc_command_is_group(argv[1]) && wants_help(argc - 2, argv + 2)) {
+		nc_help_group(argv[1]);
 		ret = NC_EXIT_YES;
 	} else {
 		ret = invoke(argc - 1, command_first(argc, argv), &invocation, &error);

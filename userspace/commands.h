@@ -117,6 +117,8 @@ extern const struct argp_option nc_common_options[];
 /* The whole program behind main(): finds the command, reads its arguments, runs it, prints its error. Returns the exit status. */
 int nc_commands_main(int argc, char **argv);
 
+/* Is this the first word of commands that have two? */
+bool nc_command_is_group(const char *word);
 /* Finds the command at the start of argv (without the program's name); *ret_words says how many words its name took. */
 int nc_command_find(int argc, char **argv, const struct nc_command **ret_command, int *ret_words, struct nc_error *reterr);
 /* Fills values, arguments and json of an invocation whose command is set. Options are matched by their whole name, at most once each. */
@@ -149,6 +151,8 @@ int nc_invocation_instance(const struct nc_invocation *invocation, const char *n
 /* help.c */
 void nc_help_print(void);
 void nc_help_command(const struct nc_command *command);
+/* What commands begin with this word. */
+void nc_help_group(const char *word);
 int nc_command_help(struct nc_invocation *invocation, struct nc_error *reterr);
 extern const struct argp_option nc_help_options[];
 

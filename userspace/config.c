@@ -228,7 +228,7 @@ static int take_members(const json_t *document, struct nc_config *config, struct
 }
 
 /* Whoever can write the file decides what is refused on this host: only its owner and root may. */
-static int check_owner(int fd, const char *path, struct nc_error *reterr)
+static int check_owner(int fd, const char *path, size_t *ret_size, struct nc_error *reterr)
 {
 	struct stat status;
 
@@ -242,23 +242,24 @@ static int check_owner(int fd, const char *path, struct nc_error *reterr)
 	}
 	if (status.st_size > CONFIG_SIZE_MAX)
 		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EFBIG, "%s is longer than %u bytes", path, CONFIG_SIZE_MAX);
+	*ret_size = (size_t)status.st_size;
 	return 0;
 }
 
-static int read_document(int fd, const char *path, json_t **ret_document, struct nc_error *reterr)
+static int read_document(int fd, const char *path, size_t size, json_t **ret_document, struct nc_error *reterr)
 {
-	NC_FREE char *text = malloc(CONFIG_SIZE_MAX + 1);
+	NC_FREE char *text = malloc(size + 1);
 	size_t length = 0;
 	ssize_t got;
 
 	if (!text)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read %s", path);
-	while ((got = read(fd, text + length, CONFIG_SIZE_MAX + 1 - length)) > 0)
+	while ((got = read(fd, text + length, size + 1 - length)) > 0)
 		length += (size_t)got;
 	if (got < 0)
 		return nc_error_sys(reterr, NC_E_CONFIG_INVALID, -errno, "read %s", path);
-	if (length > CONFIG_SIZE_MAX)
-		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EFBIG, "%s is longer than %u bytes", path, CONFIG_SIZE_MAX);
+	if (length > size)
+		return nc_error_set(reterr, NC_E_CONFIG_INVALID, -EBUSY, "%s grows while it is read", path);
 	return nc_json_parse(text, length, NC_E_CONFIG_INVALID, ret_document, reterr);
 }
 
@@ -279,6 +280,7 @@ static int read_file(const char *path, struct nc_config *config, struct nc_error
 {
 	NC_CLOSE int fd = open(path ? path : NC_CONFIG_PATH, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	NC_JSON json_t *document = NULL;
+	size_t size = 0;
 	int ret;
 
 	if (fd < 0 && !path && errno == ENOENT)
@@ -289,10 +291,10 @@ static int read_file(const char *path, struct nc_config *config, struct nc_error
 		nc_error_sys(reterr, NC_E_CONFIG_INVALID, -errno, "open %s", path);
 		return reterr->status;
 	}
-	ret = check_owner(fd, path, reterr);
+	ret = check_owner(fd, path, &size, reterr);
 	if (ret < 0)
 		return ret;
-	ret = read_document(fd, path, &document, reterr);
+	ret = read_document(fd, path, size, &document, reterr);
 	if (ret < 0)
 		return ret;
 	return take_members(document, config, reterr);

@@ -21,7 +21,7 @@
 
 bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
 {
-	if (row->base && !nc_driver_switches(driver, row->base))
+	if (row->base[0] && !nc_driver_switches(driver, row->base))
 		return false;
 	if (row->flags & NC_CASE_NEEDS & ~driver->offers)
 		return false;

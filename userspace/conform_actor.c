@@ -244,7 +244,7 @@ static void relay(const struct nc_actor *actor, int channel)
 
 static void act_helper(struct nc_actor *actor)
 {
-	const char *variant = actor->stage->row->variant ?: "path";
+	const char *variant = actor->stage->row->variant[0] ? actor->stage->row->variant : "path";
 	NC_CLOSE int listener = -1, channel = -1;
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++)

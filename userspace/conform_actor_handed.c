@@ -68,7 +68,7 @@ static bool leave_ring(const struct nc_actor *actor)
 void nc_actor_leave_open(struct nc_actor *actor)
 {
 	NC_WORLD_VISIT int back = -1;
-	bool ring = actor->stage->row->variant;
+	bool ring = actor->stage->row->variant[0];
 
 	if (nc_world_enter(actor->cast->theatre.world, NC_SITE_WORKLOAD, &back, &actor->stage->failure) < 0)
 		return;
@@ -79,7 +79,7 @@ void nc_actor_leave_open(struct nc_actor *actor)
 void nc_actor_close(struct nc_actor *actor)
 {
 	close(NC_INHERITED_FD);
-	if (!actor->stage->row->variant)
+	if (!actor->stage->row->variant[0])
 		return;
 	close(NC_INHERITED_FD + 1);
 	munmap(LAID_OUT_AT, LAID_OUT_SIZE);

@@ -114,20 +114,21 @@ enum {
 	NC_CASE_APART = 8192, /* what the driver sets up for it is for nothing else, since it is spoiled */
 };
 
+/* Texts stand in the row itself: pointers would have to be relocated at every start of the program, also where nobody asks for cases. */
 struct nc_case {
-	const char *id; /* FACT-WORD.WHAT.VARIANT, stable */
+	char id[48]; /* FACT-WORD.WHAT.VARIANT, stable */
 	enum nc_fact fact;
-	const char *path; /* a word of the closure table where the path stands there */
+	char path[40];	  /* a word of the closure table where the path stands there */
 	int family;	  /* 4 or 6 */
 	uint8_t protocol; /* IPPROTO_* */
 	enum nc_expectation expectation;
 	enum nc_construction construction;
-	const char *variant; /* of the construction: an address class, a redirect's status; NULL: none */
-	const char *client;
-	const char *switches, *guard;
-	const char *base; /* switched off in the enforced run, too, so that one check is seen alone; NULL: nothing */
+	char variant[32]; /* of the construction: an address class, a redirect's status; "": none */
+	char client[80];
+	char switches[96], guard[48];
+	char base[64]; /* switched off in the enforced run, too, so that one check is seen alone; "": nothing */
 	int flags;
-	const char *title;
+	char title[120];
 };
 
 extern const struct nc_case nc_cases[];

@@ -15,10 +15,12 @@
 #define DIRECT NC_CASE_DIRECT_ONLY
 #define PROXY NC_CASE_PROXY_ONLY
 
+/* NULL is no text */
+#define TEXT(text) __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(text), void *), "", text)
 #define CASE_WITHOUT(base, fact, id, path, family, protocol, expect, construction, variant, client, switches, guard, flags, title)                   \
 	{                                                                                                                                            \
-		id, NC_FACT_##fact, path, family, protocol, expect, NC_CONSTRUCTION_##construction, variant, client, switches, guard, base, flags,   \
-			title                                                                                                                        \
+		id, NC_FACT_##fact, path, family, protocol, expect, NC_CONSTRUCTION_##construction, TEXT(variant), client, switches, guard,          \
+			TEXT(base), flags, title                                                                                                     \
 	}
 #define CASE(...) CASE_WITHOUT(NULL, __VA_ARGS__)
 #define BOTH_WITHOUT(base, fact, id, path, protocol, expect, construction, variant, client, switches, guard, flags, title)                           \
@@ -243,14 +245,14 @@ const struct nc_case nc_cases[] = {
 	DENY("dccp", "dccp", IPPROTO_DCCP, "dccp %t %p", "protocol listed egress_form egress_destination ingress", "DCCP"),
 	ACTED("child", "child_cgroup", TCP, CHILD, "-w %g tcp %t %p", "listed", NC_CASE_DIRECT_ONLY, "from a child cgroup"),
 	ACTED("unsealed", "unsealed_cgroup", TCP, UNSEALED, "tcp %t %p", "label", NC_CASE_CGROUPS, "from a cgroup without a policy"),
-	ACTED("inherited", "inherited_descriptor", UDP, INHERITED, "use-fd %f", "descriptors", NC_CASE_ANY_PAYLOAD,
+	ACTED("inherited", "inherited_descriptor", UDP, INHERITED, "use-fd %f", "descriptors passed", NC_CASE_ANY_PAYLOAD,
 	      "a connected socket that the caller left open"),
-	ACTED("inherited.sendto", "connected_socket_from_outside", UDP, INHERITED, "use-fd-sendto %f %t %p", "descriptors", 0,
+	ACTED("inherited.sendto", "connected_socket_from_outside", UDP, INHERITED, "use-fd-sendto %f %t %p", "descriptors passed", 0,
 	      "a socket that the caller left open, told where to send"),
 	ACTED("unix.helper", "unix_pathname", TCP, HELPER, "-w %d unix-path %d", "unix", 0, "a helper outside behind a path"),
 	BOTH(DEFAULT_DENY, "deny.unix.abstract", "unix_abstract", TCP, REFUSED, HELPER, "abstract", "attempt -w %g unix-abstract %d", "unix",
 	     "guard_routes", 0, "a helper outside behind an abstract name"),
-	ACTED_WITHOUT("unix", "handed", "socket_from_outside", UDP, HANDED, "-w %d scm-receive %d %t %p", "guard", NC_CASE_CGROUPS,
+	ACTED_WITHOUT("unix", "handed", "socket_from_outside", UDP, HANDED, "-w %d scm-receive %d %t %p", "guard passed", NC_CASE_CGROUPS,
 		      "a socket that a helper outside hands out"),
 	ACTED_WITHOUT("unix guard", "handed.lsm", "socket_from_outside", UDP, HANDED, "-w %d scm-receive %d %t %p", "passed",
 		      NC_CASE_CGROUPS | NC_CASE_LSM, "a socket that a helper outside hands out, seen by the security hook alone"),
@@ -270,13 +272,13 @@ const struct nc_case nc_cases[] = {
 	      "an unlisted address, with every helper killed"),
 	ACTED("impostor", "udp_sendto", UDP, IMPOSTOR, "-w %g udp-sendto %t %p", "resolver_mark", DIRECT | NC_CASE_HELPERS,
 	      "a name server of one's own where the resolver was"),
-	CASE(DEFAULT_DENY, "deny.packet.4", "packet_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt packet %i %t %p", "privileges", "",
+	CASE(DEFAULT_DENY, "deny.packet.4", "packet_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt packet %i %t %p", "privileges family", "",
 	     NC_CASE_PRIVILEGED | DIRECT, "frames past the IP layers"),
 	CASE(DEFAULT_DENY, "deny.packet.bypass.4", "packet_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt packet-bypass %i %t %p",
-	     "privileges option", "", NC_CASE_PRIVILEGED | DIRECT, "frames past queueing, too"),
+	     "privileges option family", "", NC_CASE_PRIVILEGED | DIRECT, "frames past queueing, too"),
 	CASE_WITHOUT("privileges", DEFAULT_DENY, "deny.family.lsm.4", "packet_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt packet %i %t %p",
 		     "family", "", NC_CASE_PRIVILEGED | NC_CASE_LSM | DIRECT, "frames past the IP layers, seen by the security hook alone"),
-	CASE(DEFAULT_DENY, "deny.xdp.4", "xdp_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt xdp %i %t %p", "privileges option", "",
+	CASE(DEFAULT_DENY, "deny.xdp.4", "xdp_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt xdp %i %t %p", "privileges option family", "",
 	     NC_CASE_PRIVILEGED | NC_CASE_ON_WIRE | DIRECT, "frames straight to the device"),
 	CASE(DEFAULT_DENY, "deny.raw.4", "raw_socket", 4, UDP, REFUSED, UNLISTED, NULL, "attempt raw-hdrincl %t %p %w",
 	     "privileges protocol egress_form egress_destination", "", NC_CASE_PRIVILEGED | DIRECT, "a raw socket that writes its own header"),
@@ -323,13 +325,13 @@ const struct nc_case nc_cases[] = {
 	     "descriptors ring_filter", "", 0, "a ring that the caller left open, whose thread stands outside"),
 	BOTH_WITHOUT("ring_filter", DEFAULT_DENY, "deny.ring.handed", "io_uring_inherited", UDP, REFUSED, INHERITED, "ring", "attempt ring-fd %f",
 		     "descriptors", "", 0, "the same, and nothing but the closing of descriptors"),
-	CASE(DEFAULT_DENY, "deny.rds.4", "rds", 4, TCP, REFUSED, UNLISTED, NULL, "attempt rds %a %t %p", "call_filter", "", NC_CASE_ON_WIRE | DIRECT,
-	     "RDS, which the kernel dials itself"),
-	CASE(DEFAULT_DENY, "deny.vsock.4", "vsock", 4, TCP, REFUSED, HELPER, "vsock", "attempt -w %g vsock-local %p", "call_filter", "", 0,
+	CASE(DEFAULT_DENY, "deny.rds.4", "rds", 4, TCP, REFUSED, UNLISTED, NULL, "attempt rds %a %t %p", "call_filter family", "",
+	     NC_CASE_ON_WIRE | DIRECT, "RDS, which the kernel dials itself"),
+	CASE(DEFAULT_DENY, "deny.vsock.4", "vsock", 4, TCP, REFUSED, HELPER, "vsock", "attempt -w %g vsock-local %p", "call_filter family", "", 0,
 	     "a helper outside behind a vsock port"),
-	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter label listed guard",
+	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter family label listed guard",
 	     "guard_routes", DIRECT, "SMC, which falls back to TCP"),
-	CASE(DEFAULT_DENY, "deny.tipc.4", "other_families", 4, TCP, REFUSED, HELPER, "tipc", "attempt -w %g tipc %p", "call_filter", "", 0,
+	CASE(DEFAULT_DENY, "deny.tipc.4", "other_families", 4, TCP, REFUSED, HELPER, "tipc", "attempt -w %g tipc %p", "call_filter family", "", 0,
 	     "a helper outside behind a TIPC service"),
 	CASE(DEFAULT_DENY, "deny.tun.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p", "privileges device", "",
 	     NC_CASE_PRIVILEGED | DIRECT, "a device of the workload's own, from which the host forwards"),
@@ -365,9 +367,9 @@ const struct nc_case nc_cases[] = {
 	     NC_CASE_PRIVILEGED | NC_CASE_PINS | NC_CASE_APART | DIRECT, "the pinned links, detached"),
 	POLICY("policy", NULL, "privileges mounts read_only", "a program that writes an entry of its own into the policy"),
 	POLICY("policy.alone", "privileges mounts", "read_only", "the same, and nothing but the map's own refusal"),
-	ROBBED("robbed", NULL, "call_filter pid_namespace", "a socket of a process of the same user outside"),
-	ROBBED("robbed.seen", "call_filter", "pid_namespace", "the same, not to be named"),
-	ROBBED("robbed.call", "pid_namespace", "call_filter", "the same, not to be fetched"),
+	ROBBED("robbed", NULL, "call_filter pid_namespace passed", "a socket of a process of the same user outside"),
+	ROBBED("robbed.seen", "call_filter", "pid_namespace passed", "the same, not to be named"),
+	ROBBED("robbed.call", "pid_namespace", "call_filter passed", "the same, not to be fetched"),
 	CASE(DEFAULT_DENY, "deny.key.4", "dns_key_request", 4, UDP, REFUSED, KEY, NULL, "attempt key-request %g", "call_filter", "", DIRECT,
 	     "a key that the kernel asks the host for"),
 	TYPED("terminal", NULL, "terminal call_filter", "typing into the caller's terminal"),

@@ -157,11 +157,11 @@ json_t *nc_conform_list_json(const struct nc_conform_options *options)
 		one = case_json(row);
 		json_object_set_new(one, "title", json_string(row->title));
 		json_object_set_new(one, "construction", json_string(nc_construction_word(row->construction)));
-		json_object_set_new(one, "variant", json_string(row->variant ?: ""));
+		json_object_set_new(one, "variant", json_string(row->variant));
 		json_object_set_new(one, "client", json_string(row->client));
 		json_object_set_new(one, "switches", json_string(row->switches));
 		json_object_set_new(one, "guard_switches", json_string(row->guard));
-		json_object_set_new(one, "base", json_string(row->base ?: ""));
+		json_object_set_new(one, "base", json_string(row->base));
 		json_array_append_new(cases, one);
 	}
 	return json_pack("{s:i s:o}", "matrix_version", NC_MATRIX_VERSION, "cases", cases);

@@ -172,7 +172,7 @@ static bool whole_for_some(enum nc_fact fact, size_t have)
 			size_t count = 0;
 
 			for (size_t i = 0; i < nc_case_count; i++)
-				count += nc_cases[i].fact == fact && !(nc_cases[i].flags & senseless) && (kind & 2 || !nc_cases[i].base);
+				count += nc_cases[i].fact == fact && !(nc_cases[i].flags & senseless) && (kind & 2 || !nc_cases[i].base[0]);
 			if (count == have)
 				return true;
 		}

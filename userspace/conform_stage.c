@@ -103,7 +103,11 @@ static int named_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	case NC_CONSTRUCTION_ANSWER_SECOND:
 		/* The hard version: the port that a TLS client would use, with somebody there who accepts. */
 		stage->target.port = 443;
-		r = new_spot(theatre, row, NC_SITE_PRIVATE, row->variant ?: row->family == 4 ? "private10" : "uniquelocal", &stage->target, reterr);
+		r = new_spot(theatre, row, NC_SITE_PRIVATE,
+			     row->variant[0]	? row->variant
+			     : row->family == 4 ? "private10"
+						: "uniquelocal",
+			     &stage->target, reterr);
 		nc_pick_name(stage->target.host, sizeof(stage->target.host));
 		break;
 	default:

@@ -37,7 +37,7 @@ static int run_case(struct nc_cast *cast, struct nc_result *result, struct nc_la
 {
 	const struct nc_case *row = result->row;
 	bool reach = row->expectation == NC_EXPECT_REACHED;
-	const char *base = row->base ?: "", *switched = switches_of(row, cast->driver);
+	const char *base = row->base, *switched = switches_of(row, cast->driver);
 	NC_FREE char *both = NULL;
 	int r = 0;
 

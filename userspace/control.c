@@ -200,7 +200,7 @@ static int send_whole(int fd, const char *bytes, size_t length)
 	return shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
 }
 
-static int converse(const struct search *search, const char *text, size_t length, struct nc_error *reterr)
+static int converse(const struct search *search, const char *text, size_t length, uint32_t *ret_ended, struct nc_error *reterr)
 {
 	const struct timeval patience = {.tv_sec = 30};
 	NC_CLOSE int folder = open(search->folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -228,10 +228,12 @@ static int converse(const struct search *search, const char *text, size_t length
 		return nc_error_set(reterr, NC_E_SYSTEM, -EPIPE, "the supervisor of instance %s did not answer", search->name);
 	if (answer.status < 0)
 		*reterr = answer.error;
+	else
+		*ret_ended = answer.ended;
 	return answer.status;
 }
 
-int nc_launch_update(const struct nc_host_options *options, const char *instance, const char *profile, struct nc_error *reterr)
+int nc_launch_update(const struct nc_host_options *options, const char *instance, const char *profile, uint32_t *ret_ended, struct nc_error *reterr)
 {
 	NC_FREE char *text = NULL;
 	struct nc_host *host = NULL;
@@ -243,7 +245,7 @@ int nc_launch_update(const struct nc_host_options *options, const char *instance
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
 	if (r == 0 && !search.owner_lives)
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNSUPERVISED, -ESRCH, "instance %s has no supervisor that could change its policy", instance);
-	r = r < 0 ? r : converse(&search, text, length, reterr);
+	r = r < 0 ? r : converse(&search, text, length, ret_ended, reterr);
 	nc_host_close(host);
 	return r;
 }

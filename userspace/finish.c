@@ -89,8 +89,12 @@ static int flush_edge(struct nc_launch *launch, struct nc_error *reterr)
 {
 	int r = 0;
 
-	if (launch->events)
-		return nc_launch_events_finish(launch, reterr);
+	if (launch->events) {
+		r = nc_launch_events_finish(launch, reterr);
+		if (r == 0)
+			nc_claim_ring_done(launch->claim);
+		return r;
+	}
 	if (launch->edge.fd < 0)
 		return 0;
 	launch->edge.flushed = false;

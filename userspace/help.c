@@ -70,6 +70,18 @@ void nc_help_print(void)
 	     "shell has it. `netcordon help COMMAND` says more, netcordon(8) says all.");
 }
 
+void nc_help_group(const char *word)
+{
+	size_t length = strlen(word);
+
+	printf("usage: netcordon %s COMMAND [OPTION...] [ARGUMENT...]\n\n", word);
+	for (const struct nc_command *command = nc_commands; command->name; command++) {
+		if (!strncmp(command->name, word, length) && command->name[length] == ' ')
+			printf("  %-16s %s\n", command->name, command->summary);
+	}
+	printf("\n`netcordon help %s COMMAND` says more.\n", word);
+}
+
 void nc_help_command(const struct nc_command *command)
 {
 	printf("usage: netcordon %s%s%s\n\n", command->name, command->arguments[0] ? " " : "", command->arguments);
@@ -267,6 +279,10 @@ int nc_command_help(struct nc_invocation *invocation, struct nc_error *reterr)
 		return print_roff(nc_option(invocation, NC_OPTION_ROFF), reterr);
 	if (!invocation->argument_count) {
 		nc_help_print();
+		return NC_EXIT_YES;
+	}
+	if (invocation->argument_count == 1 && nc_command_is_group(invocation->arguments[0])) {
+		nc_help_group(invocation->arguments[0]);
 		return NC_EXIT_YES;
 	}
 	ret = nc_command_find(invocation->argument_count, invocation->arguments, &command, &words, reterr);

@@ -119,6 +119,16 @@ static int syntax_error(const char *text, size_t length, const json_error_t *err
 	return *hint ? nc_error_hint(reterr, "%s", hint) : r;
 }
 
+/* The text need not end with NUL. */
+static bool is_blank(const char *text, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && strchr(" \t\r\n", text[i]) && text[i])
+		i++;
+	return i == length;
+}
+
 int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr)
 {
 	NC_JSON json_t *value = NULL;
@@ -127,6 +137,8 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 
 	if (length > NC_JSON_SIZE_MAX)
 		return nc_error_set(reterr, code, -EFBIG, "the document is larger than %u MiB", NC_JSON_SIZE_MAX >> 20);
+	if (is_blank(text, length))
+		return nc_error_set(reterr, code, -EINVAL, "nothing stands in it: a JSON document is expected");
 	if (memchr(text, '\0', length))
 		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: a NUL byte");
 	value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);

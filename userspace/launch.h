@@ -96,8 +96,9 @@ int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, str
 int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr);
 /* The same for every instance that has a supervisor. DEADLINE when one has not ended after timeout_ms; how many were asked otherwise. */
 int nc_launch_stop_all(struct nc_host *host, int timeout_ms, unsigned int *ret_stopped, struct nc_error *reterr);
-/* Asks the supervisor of a live instance to exchange its policy for that of another profile. An invalid one leaves the old policy in force. */
-int nc_launch_update(const struct nc_host_options *host, const char *instance, const char *profile, struct nc_error *reterr);
+/* Asks the supervisor of a live instance to exchange its policy for that of another profile. An invalid one leaves the old policy in force.
+ * *ret_ended: how many connections ended, because the new one does not list them. */
+int nc_launch_update(const struct nc_host_options *host, const char *instance, const char *profile, uint32_t *ret_ended, struct nc_error *reterr);
 /* Waits until the instance is gone. DEADLINE after timeout_ms (0: for ever). */
 int nc_launch_wait(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr);
 

@@ -310,15 +310,13 @@ static int exchange_names(struct nc_launch *launch, const struct revision *befor
 	return r < 0 ? r : anew ? renew_edge(launch, reterr) : await_flushed(launch, false, reterr);
 }
 
-static int follow_up(struct nc_launch *launch, struct revision *before, struct nc_error *reterr)
+static int follow_up(struct nc_launch *launch, struct revision *before, uint32_t *ret_ended, struct nc_error *reterr)
 {
-	uint32_t ended = 0;
-
 	/* clang-format off */
 	return exchange_grants(launch, 0, &before->names[0], reterr) ?:
 	       exchange_grants(launch, 1, &before->names[1], reterr) ?:
-	       (NC_MUTANT_OFF("flows_end") ? 0 : nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, &ended, reterr)) ?:
-	       record(launch, before, ended, reterr) ?:
+	       (NC_MUTANT_OFF("flows_end") ? 0 : nc_claim_end_flows(launch->claim, launch->netns_fd, stands, launch, ret_ended, reterr)) ?:
+	       record(launch, before, *ret_ended, reterr) ?:
 	       exchange_names(launch, before, reterr) ?:
 	       nc_launch_write_state(launch, reterr);
 	/* clang-format on */
@@ -390,7 +388,7 @@ int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reter
 	r = r < 0 ? r : prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
 	if (r == 0) {
 		exchange(launch, &revision);
-		r = fatal = follow_up(launch, &revision, &answer.error);
+		r = fatal = follow_up(launch, &revision, &answer.ended, &answer.error);
 	}
 	answer.status = r;
 	send(fd, &answer, sizeof(answer), MSG_NOSIGNAL);

@@ -13,6 +13,7 @@
 struct nc_update_answer {
 	uint32_t magic;
 	int32_t status; /* 0, or negative with `error` */
+	uint32_t ended; /* connections that the new policy does not list */
 	struct nc_error error;
 };
 

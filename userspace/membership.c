@@ -65,9 +65,8 @@ static bool is_inside(const char *folder, const char *path)
 	return strncmp(path, folder, folder_length) == 0 && (path[folder_length] == '\0' || path[folder_length] == '/');
 }
 
-int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
+int nc_membership_check(const struct nc_launch *launch, const char **folder, struct nc_error *reterr)
 {
-	const char *folder;
 	char path[NC_PATH_MAX];
 	struct dirent *entry;
 	DIR *proc;
@@ -79,9 +78,10 @@ int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr)
 	proc = opendir(path);
 	if (!proc)
 		return errno == ENOENT ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open %s", path);
-	folder = kernels_name(nc_claim_cgroup_path(launch->claim, launch->authority)); /* once for all processes: it reads the mounts */
+	if (!*folder) /* once for all looks: it reads the mounts, and no cgroup is renamed */
+		*folder = kernels_name(nc_claim_cgroup_path(launch->claim, launch->authority));
 	while (r == 0 && (entry = readdir(proc))) {
-		if (isdigit((unsigned char)entry->d_name[0]) && read_cgroup(dirfd(proc), entry->d_name, path) && !is_inside(folder, path))
+		if (isdigit((unsigned char)entry->d_name[0]) && read_cgroup(dirfd(proc), entry->d_name, path) && !is_inside(*folder, path))
 			r = nc_error_set(reterr, NC_E_HOST_DENIED, -EXDEV, "process %.20s of the workload was moved to %.200s", entry->d_name, path);
 	}
 	closedir(proc);

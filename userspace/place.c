@@ -220,13 +220,16 @@ int nc_member_integer(const json_t *object, const struct nc_place *place, const 
 int nc_member_word(const json_t *object, const struct nc_place *place, const char *key, bool required, const char *const *words, size_t *ret_index,
 		   struct nc_error *reterr)
 {
-	char quote[NC_QUOTE_SIZE], known[128] = "";
+	char quote[NC_QUOTE_SIZE], known[192] = "";
+	size_t used = 0;
 	const char *text = NULL;
 	int status = nc_member_string(object, place, key, required, &text, reterr);
 
 	if (status || !text)
 		return status;
-	for (size_t i = 0, used = 0; words[i]; i++) {
+	if (nc_nearest(text, words))
+		used = (size_t)snprintf(known, sizeof(known), "did you mean \"%s\"? ", nc_nearest(text, words));
+	for (size_t i = 0; words[i]; i++) {
 		if (!strcmp(words[i], text)) {
 			*ret_index = i;
 			return 0;
@@ -234,8 +237,6 @@ int nc_member_word(const json_t *object, const struct nc_place *place, const cha
 		if (used < sizeof(known))
 			used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
 	}
-	if (nc_nearest(text, words))
-		snprintf(known, sizeof(known), "did you mean \"%s\"?", nc_nearest(text, words));
 	return nc_place_error(NC_PLACE_KEY(place, key), reterr, known, "\"%s\" is not a known word", nc_quote(text, strlen(text), quote));
 }
 

@@ -85,11 +85,14 @@ static int check_literal(const struct nc_destination *destination, const struct 
  */
 static int parse_wire(const json_t *entry, const struct nc_place *place, struct nc_destination *destination, struct nc_error *reterr)
 {
+	const json_t *said = json_object_get(entry, "wire");
 	size_t which = SIZE_MAX;
 	int status = nc_member_word(entry, place, "wire", false, wire_words, &which, reterr);
 	bool given = which != SIZE_MAX, tcp = destination->protocol == IPPROTO_TCP;
 	uint8_t fallback = destination->port == 443 ? NC_WIRE_TLS : destination->port == 80 && tcp ? NC_WIRE_HTTP : NC_WIRE_ANY;
 
+	if (json_is_string(said) && !strcmp(json_string_value(said), "https")) /* of the words that are known "http" looks nearest, and is wrong */
+		return nc_error_hint(reterr, "https begins with a TLS handshake: say \"tls\"");
 	if (status)
 		return status;
 	destination->wire = given ? wires[which] : destination->literal ? NC_WIRE_ANY : fallback;

@@ -18,20 +18,39 @@
 #include "watch.h"
 
 #define MS 1000000ll
-#define LOOK_MS 1000	    /* between two looks at the membership */
-#define LOOKS_PER_VERIFY 10 /* and every so many looks at the programs in force */
+#define LOOK_MS 1000	   /* between two looks at the membership */
+#define LOOK_QUIET_MS 3000 /* when nothing has happened for QUIET_MS */
+#define QUIET_MS 30000
+#define VERIFY_MS 10000 /* between two looks at the programs in force, or the first look after that */
 #define SETTLE_MS 20
 #define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 #define GIVE_UP_MS 5000	    /* from the command's end, or that, to going on without those that do not end */
 
 enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_FIXED };
 
+/* Without a process of ours (attach) the membership is the runtime's matter, and only the programs are looked at. */
+static int64_t next_look(const struct nc_watch *watch, int64_t now)
+{
+	if (watch->launch->child.pid <= 0)
+		return watch->verify_at;
+	return now + (now - watch->stirred_at < QUIET_MS * MS ? LOOK_MS : LOOK_QUIET_MS) * MS;
+}
+
+/* Something happened: where looks had become rare, the next is not far. */
+static void stir(struct nc_watch *watch, int64_t now)
+{
+	watch->stirred_at = now;
+	if (next_look(watch, now) < watch->look_at)
+		watch->look_at = next_look(watch, now);
+}
+
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 {
 	const struct nc_launch_options *options = launch->options;
 	int64_t now = nc_now_ns();
 
-	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .look_at = now + LOOK_MS * MS};
+	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .stirred_at = now, .verify_at = now + VERIFY_MS * MS};
+	watch->look_at = next_look(watch, now);
 	if (options->lifetime_ms > 0)
 		watch->term_at = now + options->lifetime_ms * MS;
 	watch->settle_at = now + SETTLE_MS * MS;
@@ -258,12 +277,14 @@ static void step_look(struct nc_watch *watch, int64_t now)
 
 	if (now < watch->look_at || watch->command_gone)
 		return;
-	watch->look_at = now + LOOK_MS * MS;
-	if (nc_membership_check(launch, &error) < 0)
+	if (nc_membership_check(launch, &watch->inside, &error) < 0) {
 		end_at_once(watch, "membership_lost");
-	else if (++watch->looks % LOOKS_PER_VERIFY == 0 &&
-		 nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
-		end_at_once(watch, "program_lost");
+	} else if (now >= watch->verify_at) {
+		watch->verify_at = now + VERIFY_MS * MS;
+		if (nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
+			end_at_once(watch, "program_lost");
+	}
+	watch->look_at = next_look(watch, now);
 }
 
 static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
@@ -289,7 +310,7 @@ static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error 
 
 static int next_timeout(const struct nc_watch *watch, int64_t now)
 {
-	int64_t next = watch->look_at;
+	int64_t next = watch->command_gone ? INT64_MAX : watch->look_at; /* then give_up_at is set */
 
 	if (watch->settle_at < next && watch->launch->evidence && nc_evidence_unsettled(watch->launch->evidence))
 		next = watch->settle_at;
@@ -349,6 +370,8 @@ static int wait_and_step(struct nc_watch *watch, struct nc_error *reterr)
 
 	fill_polls(watch, polls);
 	r = poll(polls, count, next_timeout(watch, nc_now_ns()));
+	if (r > 0)
+		stir(watch, nc_now_ns());
 	if (r < 0)
 		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
 	return step(watch, polls, count, reterr);

@@ -13,7 +13,8 @@ struct nc_watch {
 	bool init_gone, command_gone;
 	int populated_fd; /* attach: cgroup.events, which says so by POLLPRI; -1 */
 	bool was_populated;
-	unsigned looks;
+	int64_t verify_at, stirred_at; /* the next look at the programs in force; the last time that something else than the clock woke the loop */
+	const char *inside;	       /* what the kernel calls the workload's cgroup; NULL: not asked for yet */
 };
 
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch);
@@ -23,7 +24,8 @@ int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr);
 int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr);
 /* Takes all messages of the edge that are there, into the evidence. A lost edge is an error here. */
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr);
-/* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. */
-int nc_membership_check(const struct nc_launch *launch, struct nc_error *reterr);
+/* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. *folder is what the kernel calls that, and is found out where it is
+ * NULL. */
+int nc_membership_check(const struct nc_launch *launch, const char **folder, struct nc_error *reterr);
 
 #endif

@@ -137,7 +137,7 @@ nothing_left() {
 	jq -e '.passed_environment==["SECRET","B","EMPTY"]' "$WORLD/evidence/checkpoint.json"
 	run ! grep -r very-secret-value "$WORLD/evidence" /run/netcordon
 	# wrong forms do not start anything
-	for wrong in 'NOVALUE\0' '=x\0' 'A=1\0A=2\0'; do
+	for wrong in 'NOVALUE\0' '=x\0' 'A=1\0A=2\0' 'A=1\0B=cut of'; do
 		printf "$wrong" >"$WORLD/env"
 		RUN_OPTIONS="--env-fd 6" expect 125 cordon /bin/sh -c "touch $WORLD/open/ran" 6<"$WORLD/env"
 		[ ! -e "$WORLD/open/ran" ]

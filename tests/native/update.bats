@@ -69,7 +69,7 @@ over() {
 		'$tools/attempt' tcp $PUB_B 443; echo second \$?; '$tools/attempt' tcp $PUB_A 443; echo first \$?; wait"
 	eventually 150 "grep -qs open $WORLD/flows/a && grep -qs open $WORLD/flows/b" || { cat "$WORLD/run.out"; false; }
 	mark
-	update "$WORLD/one.json"
+	[ "$(update "$WORLD/one.json")" = "updated; connections ended: 1" ]
 	eventually 20 "[ -e $WORLD/flows/went ]"
 	grep -q ECONNABORTED "$WORLD/flows/b"
 	touch "$WORLD/flows/try"

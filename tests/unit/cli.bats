@@ -46,6 +46,9 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 		head -n 1 "$BATS_TEST_TMPDIR/a" | grep -q "^usage: netcordon $command" || exit 1
 		cmp "$BATS_TEST_TMPDIR/a" "$BATS_TEST_TMPDIR/b" || exit 1
 	done
+	# the first word alone, of commands that have two
+	[ "$("$nc" host --help)" = "$("$nc" help host)" ]
+	[ "$("$nc" help host | grep -c '^  host ')" = "$(commands | grep -c '^host ')" ]
 }
 
 @test "help: asking for it asks for nothing else, whatever is missing" {
@@ -261,7 +264,9 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 		says "$2"
 	}
 	slip '{"version": 1, "netwrok": {"mode": "none"}}' '/netwrok: unknown key "netwrok" (did you mean "network"?)'
-	slip '{"version": 1, "network": {"mode": "alowlist"}}' '/network/mode: "alowlist" is not a known word (did you mean "allowlist"?)'
+	slip '{"version": 1, "network": {"mode": "alowlist"}}' '/network/mode: "alowlist" is not a known word (did you mean "allowlist"? one of: none, allowlist, unrestricted)'
+	slip '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "a.example", "port": 443, "wire": "https"}]}}' 'say "tls"'
+	slip '' 'nothing stands in it'
 	slip '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "1.1.1.1", "port": "443"}]}}' '/network/destinations/0/port: must be an integer, not a string'
 	slip '{"version": 1, "network": {"mode": "none"}, "surprise": 1}' 'known here: version, network'
 	slip $'{"version": 1,\n "network": {"mode": "none"},\n}' 'line 3, column 1'
