@@ -189,7 +189,7 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 	const union nc_address *shown = &stage->target.address;
 	int r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
 
-	stage->wire = stage->row->variant ?: construction == NC_CONSTRUCTION_WIRE_UDP ? "tls" : "http";
+	stage->wire = *stage->row->variant ? stage->row->variant : construction == NC_CONSTRUCTION_WIRE_UDP ? "tls" : "http";
 	nc_pick_name(stage->target.host, sizeof(stage->target.host));
 	if (!r && construction == NC_CONSTRUCTION_WIRE_OTHER) {
 		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
