@@ -118,8 +118,8 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 }
 
 /*
- * 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows. Its far end has just been found to be the label's
- * admission, so it is not read once more.
+ * 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows; server_name_listed, when this is the packet that
+ * showed the connection's name. Its far end has just been found to be the label's admission, so it is not read once more.
  */
 #define NC_NAME_REASON_SHIFT 56
 NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb, __u32 transport)
@@ -130,16 +130,19 @@ NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb, __u32 transport)
 	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
 	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
 	__u64 found = 0;
+	__u32 shown;
 
 	if (!label || !slot)
 		return (__u64)NC_REASON_INTERNAL_ERROR << NC_NAME_REASON_SHIFT;
+	shown = label->flags & NC_LABEL_WIRE_OPEN ? label->name_id : 0;
 	far.destination = label->admitted;
 	far.port_be = label->admitted_port_be;
 	far.protocol = label->admitted_protocol;
 	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
 	nc_flow_begin(slot, &far);
 	if (nc_wire_decide(skb, socket, slot, label, &far, transport & 0xff, &verdict, &found))
-		return 0;
+		return (label->flags & NC_LABEL_WIRE_OPEN) && label->name_id != shown ? (__u64)NC_REASON_SERVER_NAME_LISTED << NC_NAME_REASON_SHIFT
+										      : 0;
 	return (__u64)verdict.reason << NC_NAME_REASON_SHIFT | found;
 }
 
@@ -169,6 +172,32 @@ NC_VERIFIED_ALONE int nc_egress_name_refused(struct __sk_buff *skb, __u64 what)
 		sighting.name_hash = nc_name_sum(skb, sighting.name_at, sighting.name_length);
 	nc_note_name(skb, slot, &far, &verdict, &sighting);
 	return NC_REFUSE;
+}
+
+/* Once for each connection: by which name it is open. */
+NC_VERIFIED_ALONE int nc_egress_name_listed(struct __sk_buff *skb)
+{
+	struct nc_packet packet = {};
+	struct nc_verdict verdict = {};
+	struct nc_flow far = {};
+	struct nc_sighting sighting = {};
+	struct bpf_sock *socket = nc_packet_socket(skb);
+	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
+	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
+
+	if (!label || !slot || !nc_packet_read(skb, &packet))
+		return NC_PASS;
+	nc_far_end(&far, &packet, label);
+	nc_verdict_set(&verdict, NC_ALLOW, NC_REASON_SERVER_NAME_LISTED);
+	verdict.name_id = label->name_id;
+	sighting.slot_index = label->slot;
+	sighting.hook = NC_HOOK_EGRESS;
+	sighting.family = packet.family;
+	sighting.socket_cookie = bpf_get_socket_cookie(skb);
+	sighting.label = label;
+	sighting.name_hash = label->name_id;
+	nc_note_plain(slot, &far, &verdict, &sighting);
+	return NC_PASS;
 }
 
 /* May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that endpoint since. */
@@ -208,6 +237,10 @@ int egress(struct __sk_buff *skb)
 	what = nc_egress_name(skb, decision >> NC_LOOK_SHIFT);
 	if (!what)
 		return NC_PASS;
+	if (what >> NC_NAME_REASON_SHIFT == NC_REASON_SERVER_NAME_LISTED) {
+		nc_egress_name_listed(skb);
+		return NC_PASS;
+	}
 	nc_egress_name_refused(skb, what);
 	return NC_REFUSE;
 }

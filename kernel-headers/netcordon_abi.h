@@ -61,6 +61,7 @@ union nc_address {
 	X(MODE_UNRESTRICTED, 3, "mode_unrestricted", ALLOW, "the address is public and the mode is unrestricted")                                    \
 	X(LOOPBACK_OPEN, 4, "loopback_open", ALLOW, "loopback of the private network namespace is open")                                             \
 	X(RESOLVER, 5, "resolver", REDIRECT, "port 53 goes to the instance's resolver")                                                              \
+	X(SERVER_NAME_LISTED, 6, "server_name_listed", ALLOW, "the server name is a listed name with a grant for this address")                      \
 	X(PROTOCOL_REFUSED, 16, "protocol_refused", DENY, "only TCP and UDP sockets may reach the network")                                          \
 	X(SOCKET_UNLABELLED, 17, "socket_unlabelled", DENY, "the socket was not made inside the sealed cgroup")                                      \
 	X(GENERATION_STALE, 18, "generation_stale", DENY, "the socket belongs to an instance that has ended")                                        \
@@ -321,7 +322,7 @@ struct nc_seen_key {
 	__u8 reason;
 	__u8 authority;
 	__u8 reserved[3];
-	__u64 name_hash; /* of the name that was asked for on the wire, so that each is told once; 0: none */
+	__u64 name_hash; /* of the name that was refused on the wire, so that each is told once; of one that was accepted its id; 0: none */
 };
 
 struct nc_seen_value {

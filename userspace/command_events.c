@@ -20,6 +20,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "evidence.h"
+#include "evidence_ids.h"
 #include "evidence_names.h"
 #include "explain.h"
 #include "folder.h"
@@ -40,6 +41,7 @@ struct reading {
 	/* of the launch statement, 0 where it does not say: */
 	int64_t wall_ns; /* what CLOCK_BOOTTIME must be given to be time of day */
 	int canary_port;
+	json_t *ids; /* of names, from the statement and the updates so far */
 };
 
 /* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
@@ -184,6 +186,17 @@ static bool canary_sang(const struct reading *reading, const json_t *record)
 	       !strcmp(text(record, "comm"), "netcordon") && (!strcmp(address, "127.0.0.1") || !strcmp(address, "::1"));
 }
 
+/* The name that a record is about: one that was asked for and refused stands in it, one that is listed as its number. */
+static void print_name(const struct reading *reading, const json_t *record)
+{
+	const char *name = *text(record, "server_name") ? text(record, "server_name") : nc_evidence_ids_name(reading->ids, record);
+
+	if (!name)
+		return;
+	printf(": ");
+	nc_output_safe(stdout, name);
+}
+
 static void print_verdict(const struct reading *reading, const json_t *record)
 {
 	const char *class = text(record, "address_class");
@@ -196,11 +209,13 @@ static void print_verdict(const struct reading *reading, const json_t *record)
 	print_padded(destination, 34);
 	print_padded(reason, 34);
 	print_padded(text(record, "comm"), 17);
-	printf("%s\n", canary_sang(reading, record) ? "netcordon's canary: refused, as it has to be" : meaning(text(record, "reason")));
+	printf("%s", canary_sang(reading, record) ? "netcordon's canary: refused, as it has to be" : meaning(text(record, "reason")));
+	print_name(reading, record);
+	puts("");
 }
 
 /* At the end of a log: how often each of its firsts came. */
-static void print_repeats(const json_t *record)
+static void print_repeats(const struct reading *reading, const json_t *record)
 {
 	char destination[128];
 
@@ -210,7 +225,9 @@ static void print_repeats(const json_t *record)
 	print_padded(destination, 34);
 	print_padded(text(record, "reason"), 34);
 	nc_output_safe(stdout, text(record, "count"));
-	puts(strcmp(text(record, "count"), "1") ? " times" : " time");
+	printf("%s", strcmp(text(record, "count"), "1") ? " times" : " time");
+	print_name(reading, record);
+	puts("");
 }
 
 /* Records of another kind are rare and small: their members as they are. */
@@ -269,6 +286,7 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 				    reading->since + 1, (int64_t)sequence);
 	reading->last = sequence;
 	reading->ended = !strcmp(text(record, "kind"), NC_EVIDENCE_END);
+	nc_evidence_ids_learn(reading->ids, record); /* shown, not verified: what it cannot take has no name */
 	if (sequence <= reading->since)
 		return 0;
 	if (reading->invocation->json)
@@ -279,7 +297,7 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 	if (!strcmp(text(record, "kind"), "verdict"))
 		print_verdict(reading, record);
 	else if (!strcmp(text(record, "kind"), "repeats"))
-		print_repeats(record);
+		print_repeats(reading, record);
 	else
 		print_other(record);
 	return 0;
@@ -363,6 +381,7 @@ static void read_statement(struct reading *reading, int folder_fd)
 		return;
 	if (strptime(text(statement, "time"), "%Y-%m-%dT%H:%M:%SZ", &tm) && nc_json_read_u64(json_object_get(statement, "time_ns"), &boot_ns))
 		reading->wall_ns = timegm(&tm) * INT64_C(1000000000) - (int64_t)boot_ns;
+	nc_evidence_ids_learn(reading->ids, statement);
 	reading->canary_port = (int)json_integer_value(json_object_get(json_object_get(statement, "canary"), "port"));
 }
 
@@ -401,7 +420,8 @@ static int read_log(struct reading *reading, int folder_fd, struct nc_error *ret
 
 int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr)
 {
-	struct reading reading = {.invocation = invocation};
+	NC_JSON json_t *ids = json_object();
+	struct reading reading = {.invocation = invocation, .ids = ids};
 	NC_CLOSE int folder_fd = -1;
 	int ret = nc_option_number(invocation, NC_OPTION_SINCE, 0, INT64_MAX - 1, &reading.since, reterr);
 

@@ -34,7 +34,7 @@
 	X(NETWORK_MODE, "network_mode", BINDING, MEASURED, "in which network mode")                                                                  \
 	X(RESOURCE_LIMITS, "resource_limits", BINDING, MEASURED, "within which limits")                                                              \
 	X(ONE_LAUNCH, "one_launch", INTERNAL, MEASURED, "every statement is of this launch")                                                         \
-	X(CHAIN, "chain", INTERNAL, MEASURED, "every record follows the one before it, from the launch statement on")                                \
+	X(CHAIN, "chain", INTERNAL, MEASURED, "every record follows the one before it, and speaks of names as they are listed")                      \
 	X(COUNTS, "counts", INTERNAL, MEASURED, "closing statement and checkpoint count what the log holds")                                         \
 	X(SEALED_MODE, "sealed_mode", INTERNAL, MEASURED, "the policy that was sealed has the profile's mode")                                       \
 	X(GAPS, "gaps", INTERNAL, MEASURED, "the gaps are exactly the closures that are not in force")                                               \

@@ -3,6 +3,7 @@
 #ifndef NC_EVIDENCE_LOG_H
 #define NC_EVIDENCE_LOG_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "digest.h"
@@ -16,8 +17,10 @@ struct nc_evidence_log {
 	bool torn;		 /* bytes without a line feed stand behind the last record */
 };
 
-/* Reads folder_fd/events.jsonl, whose first record must follow `launch`. -ENOENT when there is none; -EBADMSG or -EINVAL with EVIDENCE_INVALID when the
- * chain does not hold, with the number of the line. Holds one line in memory, whatever the size of the file. */
-int nc_evidence_log_read(int folder_fd, const struct nc_digest *launch, uint64_t wanted, struct nc_evidence_log *ret_log, struct nc_error *reterr);
+/* Reads folder_fd/events.jsonl, whose first record must follow `launch`, the statement of this digest. -ENOENT when there is none; -EBADMSG or -EINVAL with
+ * EVIDENCE_INVALID when the chain does not hold, or a record speaks of a name that nothing before it lists (evidence_ids.h), with the number of the line. Holds
+ * one line in memory, whatever the size of the file, and the names. */
+int nc_evidence_log_read(int folder_fd, const json_t *launch, const struct nc_digest *digest, uint64_t wanted, struct nc_evidence_log *ret_log,
+			 struct nc_error *reterr);
 
 #endif

@@ -213,7 +213,7 @@ static int read_all(struct reading *reading, struct nc_error *reterr)
 		r = read_checkpoint(reading, reterr);
 	if (r < 0)
 		return r;
-	r = nc_evidence_log_read(reading->folder_fd, &reading->launch_digest, reading->checkpoint.records, &reading->log, reterr);
+	r = nc_evidence_log_read(reading->folder_fd, reading->launch, &reading->launch_digest, reading->checkpoint.records, &reading->log, reterr);
 	if (r == -ENOENT) {
 		reading->log_missing = true;
 		reading->log.last = reading->log.wanted = reading->launch_digest;

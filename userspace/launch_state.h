@@ -223,7 +223,7 @@ int nc_launch_in_netns(struct nc_launch *launch, int (*act)(struct nc_launch *la
 const char *nc_provider_word(enum nc_provider provider);
 json_t *nc_launch_generation_json(const struct nc_launch *launch);
 
-/* What is compared of each named destination: "wire" or "address". A new object. */
-json_t *nc_launch_name_binding(const struct nc_profile *profile);
+/* What is compared of each named destination, "wire" or "address", and under which number the images hold its name. A new object. */
+json_t *nc_launch_name_binding(const struct nc_profile *profile, const struct nc_image images[2]);
 
 #endif

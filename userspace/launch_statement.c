@@ -106,25 +106,37 @@ static json_t *profile_json(const struct nc_launch *launch)
 	return object;
 }
 
-static json_t *bindings_json(const struct nc_destination *destinations, size_t count)
+static int compare_text(const void *name, const void *image_name)
+{
+	return strcmp(name, (const char *)((const struct nc_image_name *)image_name)->key.text);
+}
+
+/* With the number under which the kernel holds each name, as it was read back: it is how events speak of it. */
+static json_t *bindings_json(const struct nc_destination *destinations, size_t count, const struct nc_image *image)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; rows && i < count; i++) {
 		const struct nc_destination *one = &destinations[i];
+		const struct nc_image_name *name;
 
-		if (!one->literal)
-			json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s}", "host", one->name, "port", (int)one->port, "protocol",
-							      one->protocol == IPPROTO_UDP ? "udp" : "tcp", "name_binding",
-							      one->wire == NC_WIRE_ANY ? "address" : "wire"));
+		if (one->literal)
+			continue;
+		name = image->name_count ? bsearch(one->name, image->names, image->name_count, sizeof(*image->names), compare_text) : NULL;
+		if (!name || json_array_append_new(rows, json_pack("{s:s, s:I, s:i, s:s, s:s}", "host", one->name, "name_id", (json_int_t)name->id,
+								   "port", (int)one->port, "protocol", one->protocol == IPPROTO_UDP ? "udp" : "tcp",
+								   "name_binding", one->wire == NC_WIRE_ANY ? "address" : "wire")) < 0) {
+			json_decref(rows);
+			return NULL;
+		}
 	}
 	return rows;
 }
 
-json_t *nc_launch_name_binding(const struct nc_profile *profile)
+json_t *nc_launch_name_binding(const struct nc_profile *profile, const struct nc_image images[2])
 {
-	return json_pack("{s:o, s:o}", "workload", bindings_json(profile->destinations, profile->destination_count), "plane",
-			 bindings_json(profile->plane_destinations, profile->plane_destination_count));
+	return json_pack("{s:o, s:o}", "workload", bindings_json(profile->destinations, profile->destination_count, &images[0]), "plane",
+			 bindings_json(profile->plane_destinations, profile->plane_destination_count, &images[1]));
 }
 
 static json_t *closures_json(const struct nc_launch *launch, json_t *gaps)
@@ -304,7 +316,7 @@ static int compose(struct nc_launch *launch, struct composition *composition, st
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||
 	    add(document, "images", json_pack("{s:o, s:o}", "workload", image_json(&launch->images[0]), "plane", image_json(&launch->images[1]))) ||
-	    add_text(composition, "name_binding", nc_launch_name_binding(launch->profile)) ||
+	    add_text(composition, "name_binding", nc_launch_name_binding(launch->profile, launch->images)) ||
 	    add(document, "plane_credentials", names_json(launch->profile->plane_credentials)) ||
 	    add_text(composition, "closures", closures_json(launch, gaps)) ||
 	    add(document, "gaps", json_incref(gaps)) ||

@@ -30,6 +30,7 @@
 #include "watch.h"
 
 #define EDGE_WAIT_MS 5000
+#define ROWS_AT_ONCE 64 /* of each authority, in one record: with the longest names they fill two thirds of it */
 
 /* A policy in the making; after the switch, the one before. */
 struct revision {
@@ -206,15 +207,55 @@ static json_t *policy_json(const struct nc_profile *profile, const struct nc_ima
 	return json_pack("{s:s, s:o, s:o}", "profile", hex, "workload", image_json(&images[0]), "plane", image_json(&images[1]));
 }
 
+static int no_memory(struct nc_error *reterr)
+{
+	return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+}
+
+/* Moves rows of one authority, of those that are more than ROWS_AT_ONCE, into a new array; NULL without memory. */
+static json_t *take_rows(const json_t *binding, const char *authority)
+{
+	json_t *rows = json_object_get(binding, authority), *taken = json_array();
+
+	while (json_array_size(rows) > ROWS_AT_ONCE && json_array_size(taken) < ROWS_AT_ONCE) {
+		size_t last = json_array_size(rows) - 1;
+
+		if (json_array_append(taken, json_array_get(rows, last)) < 0) {
+			json_decref(taken);
+			return NULL;
+		}
+		json_array_remove(rows, last);
+	}
+	return taken;
+}
+
+/* Names that the record of the update has no room for stand in records of their own before it. */
+static int record_names(struct nc_launch *launch, json_t *binding, struct nc_error *reterr)
+{
+	int r = 0;
+
+	while (r == 0 && (json_array_size(json_object_get(binding, "workload")) > ROWS_AT_ONCE ||
+			  json_array_size(json_object_get(binding, "plane")) > ROWS_AT_ONCE)) {
+		NC_JSON json_t *names = json_pack("{s:s, s:{s:o, s:o}}", "kind", "names", "name_binding", "workload", take_rows(binding, "workload"),
+						  "plane", take_rows(binding, "plane"));
+
+		r = names ? nc_evidence_append(launch->evidence, names, reterr) : no_memory(reterr);
+	}
+	return r;
+}
+
 static int record(struct nc_launch *launch, const struct revision *before, uint32_t ended, struct nc_error *reterr)
 {
-	NC_JSON json_t *event =
-		json_pack("{s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "name_binding", nc_launch_name_binding(launch->profile),
-			  "before", policy_json(before->profile, before->images), "now", policy_json(launch->profile, launch->images), "revision",
-			  "workload", nc_json_u64(before->numbers[0]), "plane", nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
+	NC_JSON json_t *binding = nc_launch_name_binding(launch->profile, launch->images), *event = NULL;
+	int r = binding ? record_names(launch, binding, reterr) : no_memory(reterr);
 
+	if (r < 0)
+		return r;
+	event = json_pack("{s:s, s:O, s:o, s:o, s:{s:o, s:o}, s:I}", "kind", "update", "name_binding", binding, "before",
+			  policy_json(before->profile, before->images), "now", policy_json(launch->profile, launch->images), "revision", "workload",
+			  nc_json_u64(before->numbers[0]), "plane", nc_json_u64(before->numbers[1]), "flows_ended", (json_int_t)ended);
 	if (!event)
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+		return no_memory(reterr);
 	return nc_evidence_append(launch->evidence, event, reterr) ?: nc_evidence_checkpoint(launch->evidence, "updated", NULL, reterr);
 }
 

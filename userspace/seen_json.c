@@ -33,9 +33,11 @@ json_t *nc_seen_json(const struct nc_seen_key *key, const struct nc_seen_value *
 				 .protocol = key->protocol,
 				 .reason = key->reason,
 				 .authority = key->authority};
-	static const char *const members[] = {"authority", "reason", "protocol", "destination", "port", "detail"};
+	static const char *const members[] = {"authority", "reason", "protocol", "destination", "port", "name_id", "detail"};
 	json_t *whole, *record;
 
+	if (key->reason == NC_REASON_SERVER_NAME_LISTED)
+		event.name_id = (__u32)key->name_hash;
 	if (has_destination(key))
 		event.family = 6; /* the keys do not tell the families apart: an IPv4 destination shows itself */
 	else

@@ -35,16 +35,28 @@ function statement(name, domain) {
 	return [parse(bytes), digest(bytes)];
 }
 
+function learn(names, document) {
+	for (const row of Object.values(document.name_binding ?? {}).flat()) {
+		must((names.get(row.name_id) ?? row.host) === row.host, `two names are number ${row.name_id}`);
+		names.set(row.name_id, row.host);
+	}
+}
+
 function verifyFolder() {
 	const [launch, launchDigest] = statement("launch.json", "netcordon.launch.v1");
 	const [closing] = statement("closing.json", "netcordon.closing.v1");
 	const lines = readFileSync(join(folder, "events.jsonl")).toString("latin1").split("\n");
+	const names = new Map();
 	let last = launchDigest, kind;
+	learn(names, launch);
 	must(lines.pop() === "", "the last line is torn");
 	lines.forEach((line, index) => {
 		const bytes = Buffer.from(line, "latin1");
 		const record = parse(bytes);
 		must(record.sequence === index + 1 && record.previous === last, `record ${index + 1} does not follow the one before it`);
+		learn(names, record);
+		if (launch.name_binding && record.name_id !== undefined)
+			must(names.has(record.name_id) && (record.name ?? names.get(record.name_id)) === names.get(record.name_id), `record ${index + 1} speaks of a name otherwise than it is listed`);
 		[last, kind] = [digest(bytes), record.kind];
 	});
 	must(closing.launch === launchDigest, "the closing statement belongs to another launch");

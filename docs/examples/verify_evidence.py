@@ -32,10 +32,17 @@ def statement(name, domain):
     return parse(data), hashlib.sha256(data).hexdigest()
 
 
+def learn(names, document):
+    for row in sum(document.get("name_binding", {}).values(), []):
+        if names.setdefault(row["name_id"], row["host"]) != row["host"]:
+            raise ValueError(f"two names are number {row['name_id']}")
+
+
 def verify():
     launch, launch_digest = statement("launch.json", "netcordon.launch.v1")
     closing, _ = statement("closing.json", "netcordon.closing.v1")
-    last, count, kind = launch_digest, 0, None
+    last, count, kind, names = launch_digest, 0, None, {}
+    learn(names, launch)
     log = open(os.path.join(folder, "events.jsonl"), "rb").read()
     if log and not log.endswith(b"\n"):
         raise ValueError("the last line is torn")
@@ -43,6 +50,9 @@ def verify():
         record, count = parse(line), count + 1
         if record["sequence"] != count or record["previous"] != last:
             raise ValueError(f"record {count} does not follow the one before it")
+        learn(names, record)
+        if "name_binding" in launch and "name_id" in record and record.get("name", names.get(record["name_id"])) != names[record["name_id"]]:
+            raise ValueError(f"record {count} speaks of a name otherwise than it is listed")
         last, kind = hashlib.sha256(line).hexdigest(), record["kind"]
     if closing["launch"] != launch_digest or any(closing[m] != launch[m] for m in ("instance", "generation", "boot_id", "manifest")):
         raise ValueError("the closing statement belongs to another launch")

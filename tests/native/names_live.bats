@@ -108,6 +108,23 @@ arrives() { arrived '.event=="data" and (.local | startswith("tcp " + $a + " "))
 	refusal destination_not_listed
 }
 
+@test "an update to a thousand names: each stands in the log with its number, and what is said of it afterwards holds" {
+	listed stay "$(name stay)"
+	listed many "$(name stay)$(for i in {1..1000}; do echo ",{\"host\":\"n$i.example\",\"port\":443}"; done),$(name other)"
+	cp "$WORLD/stay.json" "$WORLD/profile.json"
+	obedient many-"$WL"
+	update "$WORLD/many.json"
+	work "getent ahostsv4 other.example && '$tools/attempt' tcp $PUB_B 443"
+	[ "$status" -eq 0 ]
+	dismissed
+	jq -e -s '[.[] | select(.kind=="names" or .kind=="update").name_binding.workload[]] | map(.name_id) as $ids | length==1002
+		and ($ids|unique|length)==1002 and any(.[]; .host=="n1000.example") and all(.[]; .host!="stay.example" or .name_id==1)' \
+		"$WORLD/evidence/events.jsonl" >/dev/null || { tail -c 3000 "$WORLD/evidence/events.jsonl" >&2; return 1; }
+	event '.reason=="grant_live" and .name_id>1'
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+	"$top/tests/unit/validate_schema" "$top/docs/schema" "$WORLD/evidence"
+}
+
 @test "names that share an address: when one leaves, what the other lists goes on, and what nobody lists ends" {
 	listed both "$(name twin),$(name stay),$(name other)"
 	listed stay "$(name stay)"

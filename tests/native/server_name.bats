@@ -198,6 +198,34 @@ both='"host":"good.example","port":443'
 	no_payload
 }
 
+@test "two names on one address: each connection is told by the name that it showed, a third is refused, and the statement says who is who" {
+	local good plain
+	listed "$both" "${both/good/plain}"
+	named_mark
+	# shellcheck disable=SC2016
+	run cordon sh -c 'for name in good plain; do getent ahostsv4 $name.example >/dev/null; done
+		for name in good plain plain other; do "$0" whole $1 443 tls:$name.example; done' "$WORLD/named_client.py" $PUB_A
+	[[ $(cut -d" " -f1 <<<"$output" | tr "\n" " ") == "answer answer answer ended " ]] || { echo "$output" >&2; return 1; }
+	fence
+	named_since | jq -e -s '[.[]|select(.event=="payload")]|length==3' >/dev/null || { named_since >&2; return 1; }
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/key.pub" >/dev/null
+	good=$(jq '.name_binding.workload[] | select(.host=="good.example").name_id' "$WORLD/evidence/launch.json")
+	plain=$(jq '.name_binding.workload[] | select(.host=="plain.example").name_id' "$WORLD/evidence/launch.json")
+	[ "$good" -ne "$plain" ]
+	# first sight once for each name; counted for each connection
+	jq -e -s --argjson good "$good" --argjson plain "$plain" '[.[] | select(.reason=="server_name_listed")]
+		| (map(select(.kind=="verdict")) | map(.name_id)==[$good,$plain] and all(.decision=="allow" and .port==443 and .hook=="egress"))
+		and (map(select(.kind=="repeats")) | map({(.name_id|tostring): .count}) | add=={($good|tostring):"1",($plain|tostring):"2"})' \
+		"$WORLD/evidence/events.jsonl" >/dev/null || { grep server_name "$WORLD/evidence/events.jsonl" >&2; return 1; }
+	[ "$(jq -r .counters.workload.server_name_listed "$WORLD/evidence/closing.json")" -eq 3 ]
+	event '.reason=="server_name_mismatch" and .server_name=="other.example" and (has("name_id")|not)'
+	run "$netcordon" events "$WORLD/evidence/"
+	grep -qE 'allow .* server_name_listed .*: good\.example$' <<<"$output"
+	grep -qE 'deny .* server_name_mismatch .*: other\.example$' <<<"$output"
+	grep -qE 'in all .* server_name_listed .*2 times: plain\.example$' <<<"$output"
+}
+
 @test "QUIC to a name is refused with its own reason; wire any opens it, and opens the address for every name" {
 	mark
 	try attempt_user udp-sendto $PUB_A 443

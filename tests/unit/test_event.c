@@ -242,6 +242,14 @@ static void repeats(void **state)
 	key_.reason = NC_REASON_MODE_NONE; /* an address like that can be asked for, too */
 	NC_JSON json_t *asked = nc_seen_json(&key_, &value);
 	assert_non_null(json_object_get(asked, "destination"));
+	key_.reason =
+		NC_REASON_SERVER_NAME_LISTED; /* each name is counted for itself, and says which it is; of one that was refused there is no number */
+	key_.name_hash = NC_NAME_ID_PLANE + 1;
+	NC_JSON json_t *listed = nc_seen_json(&key_, &value);
+	assert_true(json_integer_value(json_object_get(listed, "name_id")) == NC_NAME_ID_PLANE + 1ll);
+	key_.reason = NC_REASON_SERVER_NAME_MISMATCH;
+	NC_JSON json_t *refused = nc_seen_json(&key_, &value);
+	assert_null(json_object_get(refused, "name_id"));
 }
 
 /* A name without its NUL is sixteen bytes, not more. */

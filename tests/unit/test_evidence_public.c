@@ -174,6 +174,62 @@ static void losses_are_no_yes(void **state)
 	tools_say(0, in_folder("key.pub"), in_folder("kept"));
 }
 
+/* A closed folder whose launch statement has these names, and whose log these records. */
+static void folder_with(const char *name, const char *binding, const char *const *records)
+{
+	NC_JSON json_t *launch = launch_of(name);
+	struct nc_evidence *evidence = NULL;
+	struct nc_error error;
+
+	json_object_set_new(launch, "name_binding", json_loads(binding, 0, NULL));
+	remove_tree(in_folder("%s", name));
+	assert_int_equal(nc_evidence_begin(in_folder("%s", name), launch, key, "test@host", &evidence, &error), 0);
+	for (; *records; records++) {
+		NC_JSON json_t *record = json_loads(*records, 0, NULL);
+
+		assert_int_equal(nc_evidence_append(evidence, record, &error), 0);
+	}
+	close_with(evidence, 0);
+}
+
+#define ROW(host, id) "{\"host\":\"" host "\",\"name_id\":" id ",\"port\":443,\"protocol\":\"tcp\",\"name_binding\":\"wire\"}"
+#define SPEAKS(id) "{\"kind\":\"verdict\",\"name_id\":" id "}"
+#define UPDATE(rows) "{\"kind\":\"update\",\"name_binding\":{\"workload\":[" rows "],\"plane\":[]}}"
+
+/* Whole and signed all of them: what a record says of a name is held against what was sealed before it. */
+static void names_are_held_against_the_statements(void **state)
+{
+	static const char binding[] =
+		"{\"workload\":[" ROW("a.example", "1") "," ROW("b.example", "2") "],\"plane\":[" ROW("p.example", "2147483649") "]}";
+	static const struct {
+		const char *binding, *records[4];
+		bool holds;
+	} rows[] = {
+		{binding, {SPEAKS("1"), SPEAKS("2147483649"), "{\"kind\":\"name\",\"name\":\"b.example\",\"name_id\":2}"}, true},
+		{binding, {SPEAKS("3")}, false},
+		{binding, {SPEAKS("\"1\"")}, false},
+		{binding, {"{\"kind\":\"name\",\"name\":\"a.example\",\"name_id\":2}"}, false},
+		{binding, {"{\"kind\":\"repeats\",\"name_id\":9}"}, false},
+		{binding, {UPDATE(ROW("c.example", "3")), SPEAKS("3"), SPEAKS("1")}, true},
+		{binding, {SPEAKS("3"), UPDATE(ROW("c.example", "3"))}, false}, /* not sealed yet */
+		{binding, {UPDATE(ROW("c.example", "1"))}, false},
+		{"{\"workload\":[" ROW("a.example", "1") "," ROW("b.example", "1") "],\"plane\":[]}", {SPEAKS("1")}, false},
+		{"{\"workload\":[],\"plane\":[]}", {SPEAKS("1")}, false},
+		{"{\"workload\":[],\"plane\":[]}", {"{\"kind\":\"verdict\"}"}, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		folder_with("names", rows[i].binding, rows[i].records);
+		if ((answer_of("names") == NC_EVIDENCE_COMPLETE) != rows[i].holds)
+			fail_msg("row %zu", i);
+		tools_say(rows[i].holds ? 0 : 1, in_folder("key.pub"), in_folder("names"));
+	}
+	/* statements had no numbers once: nothing can be held against those */
+	folder_with("names", "{\"workload\":[{\"host\":\"a.example\"}],\"plane\":[]}", rows[1].records);
+	assert_int_equal(answer_of("names"), NC_EVIDENCE_COMPLETE);
+}
+
 static void schemas(void **state)
 {
 	static const char *const damages[] = {"s/\"sequence\":1/\"sequence\":0/", "s/\"pid\":1/\"pid\":-1/",
@@ -321,8 +377,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(openssl_checks_ours), cmocka_unit_test(python_and_node_check_ours),
 		cmocka_unit_test(losses_are_no_yes),   cmocka_unit_test(schemas),
-		cmocka_unit_test(keys_and_openssl),    cmocka_unit_test(vectors_hold),
-		cmocka_unit_test(vectors_again),       cmocka_unit_test(vectors_refused),
+		cmocka_unit_test(keys_and_openssl),    cmocka_unit_test(names_are_held_against_the_statements),
+		cmocka_unit_test(vectors_hold),	       cmocka_unit_test(vectors_again),
+		cmocka_unit_test(vectors_refused),
 	};
 
 	if (sodium_init() < 0)
