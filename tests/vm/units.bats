@@ -99,22 +99,3 @@ others_come_and_go() {
 	[ "$(netcordon status --json | jq length)" = 0 ]
 	run ! grep . /sys/fs/cgroup/netcordon-*.slice/*/cgroup.procs
 }
-
-@test "a cgroup below a service that the slice was delegated to is sealed, and stays so" {
-	# shellcheck disable=SC2016
-	systemd-run -q --unit=engine --slice=netcordon.slice -p Delegate=yes -p "StandardOutput=file:$WORK/engine.out" -p "StandardError=file:$WORK/engine.err" \
-		bash -c 'at=/sys/fs/cgroup/netcordon.slice/engine.service; mkdir "$at/box" "$at/own" && echo $$ >"$at/own/cgroup.procs" && echo "+memory +pids" >"$at/cgroup.subtree_control"
-			(echo $BASHPID >"$at/box/cgroup.procs"; until [ -e "$0/go" ]; do sleep 0.1; done; exec bash "$0/attempts") & wait' "$WORK"
-	at=/sys/fs/cgroup/netcordon.slice/engine.service/box
-	eventually "grep -q . $at/cgroup.procs"
-	netcordon attach --cgroup "$at" --profile "$WORK/open.json" --instance lower --evidence "$WORK/lower" >"$WORK/attach" 2>&1 3>&- &
-	eventually "netcordon status --json | jq -e 'any(.[]; .instance == \"lower\")' >/dev/null && [ -e $WORK/lower/launch.json.sig ]"
-	touch "$WORK/go"
-	more_refusals engine
-	others_come_and_go
-	more_refusals engine
-	[ -e "$at/memory.max" ]
-	systemctl stop engine.service
-	eventually "[ -e $WORK/lower/closing.json.sig ]"
-	run -0 netcordon evidence verify "$WORK/lower" --public-key "$WORK/key.pub"
-}
