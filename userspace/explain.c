@@ -192,6 +192,7 @@ static void fill_entries(const struct nc_profile *profile, struct nc_explanation
 	if (e->matched.valid && !e->matched.destination->literal)
 		e->name_binding = e->matched.destination->wire == NC_WIRE_ANY ? "address" : "wire";
 	e->condition = condition_of(e);
+	e->ends = !strcmp(e->name_binding, "wire") && e->protocol == IPPROTO_TCP && !denied ? NC_WIRE_ENDS : "";
 }
 
 static int parse_host(const struct nc_explain_question *question, struct nc_host_text *ret_host, struct nc_error *reterr)

@@ -70,10 +70,15 @@ struct nc_explanation {
 	struct nc_explain_entry nearest; /* where nothing matched: what may have been meant */
 	const char *name_binding;	 /* "wire": the name in the first bytes is compared too; "address": it is not; "" without a listed name */
 	const char *condition;		 /* what the answer depends on, as a sentence; "" */
+	const char *ends;		 /* how a connection ends whose first bytes show another name; "" where none is compared */
 	enum nc_explain_asked asked;
 	struct nc_explain_address *addresses; /* of a name, by nc_explain_ask: the caller frees them */
 	size_t address_count;
 };
+
+/* What a connection comes to whose first bytes were refused: destroyed by the supervisor, else given up by TCP (bpf/end_hooks.h). */
+#define NC_WIRE_ENDS                                                                                                                                 \
+	"nothing of it leaves, and the supervisor ends the connection at once (ECONNABORTED); without one TCP does, after about 220 ms (ETIMEDOUT)"
 
 /* PROFILE_INVALID is never an answer here: the profile is a checked one. USAGE names what is wrong with the question's host. */
 int nc_explain(const struct nc_profile *profile, const struct nc_explain_question *question, struct nc_explanation *ret_explanation,

@@ -84,7 +84,7 @@ static void conclude(struct nc_explanation *explanation)
 		return;
 	explanation->decision = explanation->addresses[0].decision;
 	explanation->reason = explanation->addresses[0].reason;
-	explanation->condition = "";
+	explanation->condition = explanation->ends = "";
 }
 
 int nc_explain_ask(const struct nc_profile *profile, const struct nc_explain_question *question, const union nc_address *servers, size_t server_count,

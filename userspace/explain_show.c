@@ -97,6 +97,8 @@ void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 	show_addresses(stream, e);
 	if (*e->name_binding)
 		fprintf(stream, "%-9s%s: %s\n", "name", e->name_binding, binding_sentence(e));
+	if (*e->ends)
+		fprintf(stream, "%-9s%s\n", "another", e->ends);
 	if (*e->condition)
 		fprintf(stream, "%-9s%s\n", "if", e->condition);
 }
@@ -166,6 +168,8 @@ json_t *nc_explain_json(const struct nc_explanation *e)
 		r = add(object, "name_binding", json_string(e->name_binding));
 	if (!r && *e->condition)
 		r = add(object, "condition", json_string(e->condition));
+	if (!r && *e->ends)
+		r = add(object, "ends", json_string(e->ends));
 	if (r)
 		return NULL;
 	object = NULL;

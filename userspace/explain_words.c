@@ -52,15 +52,27 @@ static size_t ways_out(struct word *ret_words, size_t room)
 	return count < room ? count : room;
 }
 
+/* What follows from a refusal that has no caller to be told. */
+static const char *ends_of(const char *word)
+{
+	return strcmp(word, nc_reason_word(NC_REASON_SERVER_NAME_UNREADABLE)) && strcmp(word, nc_reason_word(NC_REASON_SERVER_NAME_MISMATCH))
+		       ? NULL
+		       : NC_WIRE_ENDS;
+}
+
 static int print_word(const struct nc_invocation *invocation, const struct word *word)
 {
+	const char *ends = ends_of(word->word);
+
 	if (invocation->json) {
-		json_t *document = json_pack("{s:s, s:s, s:s}", "word", word->word, "what", word->what, "meaning", word->meaning);
+		json_t *document = json_pack("{s:s, s:s, s:s, s:s*}", "word", word->word, "what", word->what, "meaning", word->meaning, "ends", ends);
 
 		nc_output_json(document);
 		json_decref(document);
 	} else {
 		printf("%s (%s): %s\n", word->word, word->what, word->meaning);
+		if (ends)
+			printf("%s\n", ends);
 	}
 	return NC_EXIT_YES;
 }

@@ -12,7 +12,7 @@ named_up() {
 	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
 	printf '%s\n' port=53 listen-address=127.0.0.1 bind-interfaces no-resolv no-hosts user=root "local=/example/" \
 		"address=/good.example/$PUB_A" "address=/good.example/$PUB6_A" "address=/other.example/$PUB_A" "address=/plain.example/$PUB_A" \
-		"address=/away.example/$PUB_B" >"$WORLD/dns.conf"
+		"address=/away.example/$PUB_B" ${PEER:+"address=/lossy.example/$PEER"} >"$WORLD/dns.conf"
 	nsenter --net=/run/netns/"$SUP" dnsmasq -k -C "$WORLD/dns.conf" -x "$WORLD/dnsmasq-own" 3>&- >/dev/null 2>&1 &
 	echo $! >"$WORLD/dns.pid"
 	eventually 50 "in_sup ss -lun | grep -q 127.0.0.1:53"

@@ -5,7 +5,7 @@
 HOW     whole, slow (at a rate at which the kernel sends two segments at a time), split (in the middle, a moment between), byte (the first by itself), late
         (what is before the name by itself), urgent (its last byte out of band), fastopen (in the SYN where there is a cookie), sendfile (from pages that this
         process keeps), again and again-apart (a hello without key shares, which the server answers by asking for another; apart: in a packet behind that of
-        the change of ciphers)
+        the change of ciphers), pieces (and ten sealed records of 37 bytes behind it, each by itself)
 WHAT    tls:NAME, tls:NAME:SIZE (a hello of about that many bytes), tls:NAME:SIZE:NAME (with a second server name at its end), tls: (no server name), or text (with
         \\r \\n \\t) as it is
 THEN    with sendfile: what the pages are overwritten with once they are sent. STEPS.connected is made before, and STEPS.go waited for; then STEPS.sent
@@ -126,6 +126,10 @@ try:
             stream.send(payload[cut:])
         elif how.startswith("again"):
             once_more(stream, payload, bytes_of(sys.argv[5]), how.endswith("apart"))
+        elif how == "pieces":
+            stream.send(payload)
+            for _ in range(10):
+                stream.send(b"\x17\3\3\0\x20" + bytes(32))
         elif how == "slow":
             stream.setsockopt(socket.SOL_SOCKET, 47, 200000)  # SO_MAX_PACING_RATE
             stream.send(payload)

@@ -249,6 +249,7 @@ both='"host":"good.example","port":443'
 	[[ $output == *"only the address is compared"* ]]
 	run explain --json plain.example:443
 	[ "$(jq -r .name_binding <<<"$output")" = wire ]
+	[[ $(jq -r .ends <<<"$output") == *ECONNABORTED*ETIMEDOUT* ]]
 }
 
 @test "a session is resumed, and a refused name is refused each time" {

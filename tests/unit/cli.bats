@@ -250,6 +250,7 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 }
 
 @test "explain: a word is a reason or an error code" {
+	"$nc" explain "${conf[@]}" server_name_mismatch | grep -q 'ECONNABORTED.*ETIMEDOUT' # how it ends has nobody else to say it
 	"$nc" explain "${conf[@]}" address_not_public | grep -q 'not global unicast'
 	"$nc" explain "${conf[@]}" seal_mismatch | grep -q 'read back'
 	"$nc" explain "${conf[@]}" --json host_floor | jq -e '.word == "host_floor"'

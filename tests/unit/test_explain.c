@@ -252,6 +252,7 @@ static void test_targets(void **state)
 
 static void test_json(void **state)
 {
+	static const char *const unbound[] = {"plain.example:9000", "quic.example:443/udp", "8.8.8.8:443"}; /* no first bytes are refused there */
 	struct nc_explanation e = ask(profile, WORKLOAD, "8.8.8.8:8443");
 	json_t *object = nc_explain_json(&e);
 	char *text;
@@ -273,9 +274,16 @@ static void test_json(void **state)
 	object = nc_explain_json(&e);
 	assert_string_equal(json_string_value(json_object_get(object, "name_binding")), "wire");
 	assert_string_equal(json_string_value(json_object_get(json_object_get(object, "matched"), "pointer")), "/network/destinations/0");
+	assert_string_equal(json_string_value(json_object_get(object, "ends")), NC_WIRE_ENDS);
 	assert_null(json_object_get(object, "address_class"));
 	assert_null(json_object_get(object, "nearest"));
 	json_decref(object);
+	for (size_t i = 0; i < sizeof(unbound) / sizeof(*unbound); i++) {
+		e = ask(profile, WORKLOAD, unbound[i]);
+		object = nc_explain_json(&e);
+		assert_null(json_object_get(object, "ends"));
+		json_decref(object);
+	}
 }
 
 static void test_text(void **state)

@@ -38,6 +38,7 @@ more_refusals() {
 	[ "$output" = hello ]
 	man -w netcordon && man -w netcordon-edge
 	[ -f /lib/systemd/system/netcordon-host.service ]
+	[ -e /etc/systemd/system/sysinit.target.wants/netcordon-host.service ]
 	netcordon run --profile "$WORK/open.json" --instance long -- /bin/bash -c "$attempts" >"$WORK/long.out" 2>"$WORK/long.err" 3>&- &
 	echo $! >"$WORK/long.pid"
 	for _ in $(seq 300); do [ -s "$WORK/long.out" ] && break; sleep 0.2; done
