@@ -130,19 +130,21 @@ NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb, __u32 transport)
 	struct nc_label *label = socket ? bpf_sk_storage_get(&labels, socket, 0, 0) : 0;
 	struct nc_slot *slot = label ? nc_slot_at(label->slot) : 0;
 	__u64 found = 0;
-	__u32 shown;
 
 	if (!label || !slot)
 		return (__u64)NC_REASON_INTERNAL_ERROR << NC_NAME_REASON_SHIFT;
-	shown = label->flags & NC_LABEL_WIRE_OPEN ? label->name_id : 0;
 	far.destination = label->admitted;
 	far.port_be = label->admitted_port_be;
 	far.protocol = label->admitted_protocol;
 	far.home_netns = !!(label->flags & NC_LABEL_HOME_NETNS);
 	nc_flow_begin(slot, &far);
-	if (nc_wire_decide(skb, socket, slot, label, &far, transport & 0xff, &verdict, &found))
-		return (label->flags & NC_LABEL_WIRE_OPEN) && label->name_id != shown ? (__u64)NC_REASON_SERVER_NAME_LISTED << NC_NAME_REASON_SHIFT
-										      : 0;
+	if (nc_wire_decide(skb, socket, slot, label, &far, transport & 0xff, &verdict, &found)) {
+		/* a bit in the label, since a variable would be more than the stack holds */
+		if ((label->flags & (NC_LABEL_WIRE_OPEN | NC_LABEL_WIRE_TOLD)) != NC_LABEL_WIRE_OPEN)
+			return 0;
+		label->flags |= NC_LABEL_WIRE_TOLD;
+		return (__u64)NC_REASON_SERVER_NAME_LISTED << NC_NAME_REASON_SHIFT;
+	}
 	return (__u64)verdict.reason << NC_NAME_REASON_SHIFT | found;
 }
 

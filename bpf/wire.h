@@ -145,6 +145,8 @@ static __always_inline __u64 nc_wire_judge(struct __sk_buff *skb, const struct n
 	nc_verdict_set(verdict, NC_DENY, NC_REASON_SERVER_NAME_UNREADABLE);
 	if (label->flags & NC_LABEL_WIRE_REFUSED)
 		return 0;
+	if (label->name_id != name_id) /* of a second hello, too: that one is told anew */
+		label->flags &= ~NC_LABEL_WIRE_TOLD;
 	label->name_id = name_id;
 	label->policy_flags = flags;
 	*ret_rule = rule;
