@@ -206,6 +206,7 @@ struct nc_claim {
 	bool is_sealed[2];
 	struct nc_image_name *names[2]; /* what stands in the map of names */
 	size_t name_count[2];
+	bool names_unknown;	      /* something else may stand there */
 	struct nc_grant_book *grants; /* grants.c; NULL: none yet */
 };
 uint64_t nc_boot_ns(void); /* CLOCK_BOOTTIME */

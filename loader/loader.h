@@ -194,7 +194,8 @@ struct nc_seal {
 };
 /* Writes every entry, reads all back, compares byte for byte (SEAL_MISMATCH), then opens the slot. On failure nothing of it is left. */
 int nc_claim_seal(struct nc_claim *claim, enum nc_authority authority, const struct nc_seal *seal, struct nc_error *reterr);
-/* A new revision of a sealed authority: write, read back, one store of the revision, then the old entries go. */
+/* A new revision of a sealed authority: write, read back, one store of the revision, then the old entries go. After a failure either policy is in force, whole:
+ * nc_claim_check says whether one is, and nothing of either is left at the end. */
 int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision,
 		    struct nc_error *reterr);
 /* Reads back again and compares: the closing statement's question. */

@@ -3,7 +3,7 @@
  * name_map.c - the names of an image into the map that the first bytes of a connection are looked up in, and away
  *
  * A name that two images hold keeps its entry; ids are never given to another name, so writing one again changes nothing. The claim remembers what stands in
- * the map, and the map holds nothing else of its generation.
+ * the map, and the map holds nothing else of its generation; where that could not be had, it says so (`names_unknown`), and the end looks for them all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -110,12 +110,14 @@ int nc_names_keep(struct nc_claim *claim, const struct nc_image *image, struct n
 
 	if (image->name_count) {
 		names = reallocarray(NULL, image->name_count, sizeof(*names));
+		claim->names_unknown |= !names;
 		if (!names)
 			return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "remember %zu names", image->name_count);
 		memcpy(names, image->names, image->name_count * sizeof(*names));
 	}
 	if (claim->name_count[i] && !(r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr))) {
 		r = remove_without(claim, map_fd, claim->names[i], claim->name_count[i], names, image->name_count);
+		claim->names_unknown |= r != 0;
 		if (r)
 			nc_error_sys(reterr, NC_E_SYSTEM, r, "remove names");
 	}
@@ -161,14 +163,15 @@ int nc_names_check(struct nc_claim *claim, const struct nc_image *image, struct 
 
 int nc_names_forget(struct nc_claim *claim, struct nc_error *reterr)
 {
+	const bool known = claim->owner && !claim->adopted && !claim->names_unknown;
 	int map_fd, r, s;
 
-	if (claim->owner && !claim->adopted && !claim->name_count[0] && !claim->name_count[1])
+	if (known && !claim->name_count[0] && !claim->name_count[1])
 		return 0;
 	r = nc_host_map(claim->host, NC_MAP_NAMES, &map_fd, reterr);
 	if (r < 0)
 		return r;
-	if (!claim->owner || claim->adopted)
+	if (!known)
 		return nc_map_purge(map_fd, sizeof(struct nc_name_key), sizeof(uint32_t), claim->record.generation, reterr);
 	r = 0;
 	for (int i = 0; i < 2; i++) {

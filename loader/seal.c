@@ -217,6 +217,25 @@ static int drop_old(struct nc_claim *claim, int map_fd, uint64_t revision, const
 	return nc_policy_purge_older(map_fd, claim->record.generation, revision, reterr);
 }
 
+/*
+ * The new revision is in force. What is left of the one before refuses and allows nothing any more, but it must not be forgotten: where it could not be taken
+ * away the end looks for everything of this generation, and so does the next reseal. Each step is made whatever became of the one before.
+ */
+static int settle(struct nc_claim *claim, int i, int map_fd, uint64_t revision, const struct nc_image *old, const struct nc_image *image,
+		  struct nc_error *reterr)
+{
+	struct nc_error second;
+	int dropped = drop_old(claim, map_fd, revision, old, reterr), kept, noted;
+
+	if (dropped < 0) {
+		free(NC_TAKE_PTR(claim->sealed[i]));
+		claim->sealed_count[i] = old->count > image->count ? old->count : image->count;
+	}
+	kept = nc_names_keep(claim, image, dropped < 0 ? &second : reterr);
+	noted = nc_record_write(claim->record_fd, &claim->record, dropped < 0 || kept < 0 ? &second : reterr);
+	return dropped < 0 ? dropped : kept < 0 ? kept : noted;
+}
+
 int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, uint64_t *ret_revision,
 		    struct nc_error *reterr)
 {
@@ -253,12 +272,11 @@ int nc_claim_reseal(struct nc_claim *claim, enum nc_authority authority, const s
 	claim->record.intended[i] = image->count;
 	if (!i)
 		claim->record.mode = image->mode;
-	*ret_revision = slot.revision;
-	r = drop_old(claim, map_fd, slot.revision, &old, reterr);
+	r = settle(claim, i, map_fd, slot.revision, &old, image, reterr);
 	free(old.entries);
 	if (r >= 0)
-		r = nc_names_keep(claim, image, reterr);
-	return r < 0 ? r : nc_record_write(claim->record_fd, &claim->record, reterr);
+		*ret_revision = slot.revision;
+	return r;
 }
 
 static int check(struct nc_claim *claim, enum nc_authority authority, const struct nc_image *image, struct nc_error *reterr)

@@ -3,7 +3,8 @@
  * exec_record.c - how what `exec` started comes into the instance's evidence
  *
  * The log has one writer, the supervisor; `exec` is another process. So `exec` leaves a file for each command in the instance's folder (root's alone), and the
- * supervisor takes them in before it signs the closing statement. The file is there before the command is, and `exec` holds a lock for as long as it lives: so
+ * supervisor takes them in before it signs the closing statement. A process number comes again in an instance that lives long; by its number and its start an
+ * `exec` is one process, which starts one command: so no record ever takes another's place. The file is there before the command is, and `exec` holds a lock for as long as it lives: so
  * every command that ran is told of, and whoever waits for the lock finds how it ended.
  */
 #include "exec_record.h"
@@ -11,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "instance_state.h"
 #include "json.h"
 #include "text.h"
 
 #define PREFIX "exec-record-"
+#define NAME_SIZE 48
 #define SETTLE_MS                                                                                                                                    \
 	2000 /* of an exec whose command was ended: it has a line to write. A stopped one is not waited for longer: its record has no result */
 
@@ -43,13 +47,23 @@ static json_t *compose(const struct nc_launch *launch)
 	return record;
 }
 
+static int record_name(char ret_name[NAME_SIZE])
+{
+	struct nc_process_id own;
+	int r = nc_process_identify(getpid(), &own);
+
+	if (r == 0)
+		snprintf(ret_name, NAME_SIZE, PREFIX "%d-%" PRIu64, (int)own.pid, own.start);
+	return r;
+}
+
 int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_CLOSE int folder = open(nc_claim_folder(launch->claim), O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	NC_JSON json_t *record = compose(launch);
 	NC_FREE char *text = NULL;
 	NC_CLOSE int fd = -1;
-	char name[48], beside[64];
+	char name[NAME_SIZE], beside[NAME_SIZE + 1];
 	size_t length;
 	int r;
 
@@ -60,7 +74,9 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 	r = nc_json_canonical(record, &text, &length, reterr);
 	if (r < 0)
 		return r;
-	snprintf(name, sizeof(name), PREFIX "%d", launch->command_pid);
+	r = record_name(name);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, r, "read the start time of a process of ours");
 	snprintf(beside, sizeof(beside), ".%s", name);
 	fd = openat(folder, beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || write(fd, text, length) != (ssize_t)length || renameat(folder, beside, folder, name) < 0)
@@ -70,9 +86,11 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 
 void nc_exec_record_drop(const struct nc_launch *launch)
 {
-	char path[NC_PATH_MAX + 64];
+	char name[NAME_SIZE], path[NC_PATH_MAX + NAME_SIZE];
 
-	snprintf(path, sizeof(path), "%s/" PREFIX "%d", nc_claim_folder(launch->claim), launch->command_pid);
+	if (record_name(name) < 0)
+		return; /* then it was not written either */
+	snprintf(path, sizeof(path), "%s/%s", nc_claim_folder(launch->claim), name);
 	unlink(path);
 }
 

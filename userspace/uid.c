@@ -83,8 +83,9 @@ static bool find_group(const char *name, gid_t *ret_gid)
 	return false;
 }
 
-/* The four user ids of a process: real, effective, saved, file system. A process that ended meanwhile has none. */
-static bool has_uid(const char *pid, uid_t uid)
+/* The four user ids of a process: real, effective, saved, file system. A process that ended meanwhile has none; of any other whose ids cannot be read nobody
+ * knows, and that is an error. 1, 0 or negative errno. */
+static int has_uid(const char *pid, uid_t uid)
 {
 	char path[64], line[256];
 	NC_FCLOSE FILE *file = NULL;
@@ -92,11 +93,14 @@ static bool has_uid(const char *pid, uid_t uid)
 
 	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
 	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
+	if (!file)
+		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+	errno = 0;
+	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) == 4)
 			return ids[0] == uid || ids[1] == uid || ids[2] == uid || ids[3] == uid;
 	}
-	return false;
+	return !ferror(file) || errno == ESRCH ? 0 : -EIO;
 }
 
 static int find_other(uid_t uid, struct nc_error *reterr)
@@ -107,12 +111,18 @@ static int find_other(uid_t uid, struct nc_error *reterr)
 
 	if (!proc)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "open /proc");
-	while (r == 0 && (entry = readdir(proc))) {
-		if (isdigit((unsigned char)entry->d_name[0]) && has_uid(entry->d_name, uid)) {
+	while (r == 0 && (errno = 0, entry = readdir(proc))) {
+		int has = isdigit((unsigned char)entry->d_name[0]) ? has_uid(entry->d_name, uid) : 0;
+
+		if (has < 0)
+			r = nc_error_sys(reterr, NC_E_SYSTEM, has, "read the user ids of process %.20s", entry->d_name);
+		if (has > 0) {
 			r = nc_error_set(reterr, NC_E_UID_SHARED, -EBUSY, "process %.20s outside the instance has user id %u", entry->d_name, uid);
 			nc_error_hint(reterr, "end it, or leave process.user out of the profile: the instance then gets an id of its own");
 		}
 	}
+	if (r == 0 && errno)
+		r = nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read /proc");
 	closedir(proc);
 	return r;
 }

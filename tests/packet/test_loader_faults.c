@@ -69,6 +69,66 @@ static void test_launch_fails_at_each_call(void **state)
 	assert_nothing_left(scratch);
 }
 
+/* A name of its own for each policy, so that one has to come and the other to go. */
+static struct nc_image_name name_make(const char *text, uint32_t id)
+{
+	struct nc_image_name name = {.key = {.authority = NC_AUTHORITY_WORKLOAD}, .id = id};
+
+	memcpy(name.key.text, text, strlen(text));
+	return name;
+}
+
+/* Whatever step of an exchange fails, the policy before can be had again, whole, and at the end nothing of either is left. */
+static void test_reseal_fails_at_each_call(void **state)
+{
+	struct nc_image_name names[2] = {name_make("before.example", 1), name_make("after.example", 2)};
+	struct scratch *scratch = *state;
+	int number = 1, failed = 0, exchanged = 0, names_fd;
+	struct nc_name_key left;
+	struct nc_error error;
+	struct trial trial;
+	bool hit = true;
+
+	trial_make(&trial, scratch);
+	trial.image.names = &names[0];
+	trial.image.name_count = 1;
+	assert_ok(try_up(&trial, &error), &error);
+	for (; hit && number < CALLS_MAX; number++) {
+		struct nc_image after = trial.image;
+		struct nc_claim *claim = NULL;
+		uint64_t revision;
+		int r;
+
+		after.count = 3;
+		after.names = &names[1];
+		assert_ok(try_launch(&trial, &claim, &error), &error);
+		arm(number, false);
+		r = nc_claim_reseal(claim, NC_AUTHORITY_WORKLOAD, &after, &revision, &error);
+		hit = disarm();
+		failed += r < 0;
+		if (r >= 0) {
+			assert_ok(nc_claim_check(claim, NC_AUTHORITY_WORKLOAD, &after, &error), &error);
+		} else if (nc_claim_check(claim, NC_AUTHORITY_WORKLOAD, &trial.image, &error) < 0) {
+			exchanged++;
+			if (number & 1) {
+				assert_ok(nc_claim_reseal(claim, NC_AUTHORITY_WORKLOAD, &trial.image, &revision, &error), &error);
+				assert_ok(nc_claim_check(claim, NC_AUTHORITY_WORKLOAD, &trial.image, &error), &error);
+			}
+		}
+		assert_ok(nc_claim_release(claim, &error), &error);
+		assert_empty_after(trial.host, fault.name, number);
+		assert_no_instances(trial.host);
+		assert_ok(nc_host_map(trial.host, NC_MAP_NAMES, &names_fd, &error), &error);
+		assert_int_equal(bpf_map_get_next_key(names_fd, NULL, &left), -ENOENT);
+	}
+	print_message("an exchange: %d calls, %d of them fatal, %d after it\n", number - 2, failed, exchanged);
+	assert_true(number > 10 && number < CALLS_MAX && failed > 5 && exchanged > 0);
+	assert_ok(nc_host_down(trial.host, false, &error), &error);
+	nc_host_close(trial.host);
+	free(trial.entries);
+	assert_nothing_left(scratch);
+}
+
 /* The end goes on after an error, and what it could not do the next cleaning does. */
 static void test_release_fails_at_each_call(void **state)
 {
@@ -174,10 +234,8 @@ static void test_release_dies_at_each_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_launch_fails_at_each_call),
-		TEST(test_release_fails_at_each_call),
-		TEST(test_launch_dies_at_each_call),
-		TEST(test_release_dies_at_each_call),
+		TEST(test_launch_fails_at_each_call), TEST(test_reseal_fails_at_each_call), TEST(test_release_fails_at_each_call),
+		TEST(test_launch_dies_at_each_call),  TEST(test_release_dies_at_each_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
