@@ -76,7 +76,8 @@ int nc_book_read(int folder_fd, struct nc_floor_book *ret_book, struct nc_error 
 	if (book.count > BOOK_ROWS_MAX || (size_t)status.st_size % sizeof(*book.rows) ||
 	    read(fd, book.rows, (size_t)status.st_size) != (ssize_t)status.st_size) {
 		free(book.rows);
-		return nc_error_set(reterr, NC_E_SYSTEM, -EIO, "the book of the host floor is not whole");
+		nc_error_set(reterr, NC_E_SYSTEM, -EIO, "the book of the host floor is not whole");
+		return nc_error_hint(reterr, "end what runs, then: netcordon host down, netcordon host up");
 	}
 	*ret_book = book;
 	return 0;

@@ -426,7 +426,6 @@ static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct n
 
 	remember_error(&cleaning, r, &error);
 	remember_error(&cleaning, clean_strays(host, &cleaning.cleaned, &error), &error);
-	remember_error(&cleaning, nc_floor_sweep(host, &error), &error);
 	*ret_cleaned = cleaning.cleaned;
 	return cleaning.status;
 }
@@ -444,12 +443,17 @@ int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_er
 
 int nc_host_clean_orphans(struct nc_host *host, uint32_t *ret_cleaned, struct nc_error *reterr)
 {
-	return clean(host, false, ret_cleaned, reterr);
+	struct nc_error error;
+	int r = clean(host, false, ret_cleaned, reterr), s = nc_floor_sweep(host, &error);
+
+	if (r >= 0 && s < 0)
+		*reterr = error;
+	return r < 0 ? r : s;
 }
 
-int nc_host_end_all(struct nc_host *host, struct nc_error *reterr)
+int nc_host_end(struct nc_host *host, bool all, struct nc_error *reterr)
 {
 	uint32_t cleaned;
 
-	return clean(host, true, &cleaned, reterr);
+	return clean(host, all, &cleaned, reterr);
 }

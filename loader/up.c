@@ -257,14 +257,14 @@ int nc_host_up(const struct nc_host_options *options, struct nc_host **ret_host,
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr)
 {
 	struct nc_host_facts facts;
-	uint32_t cleaned;
 	int r = nc_host_lock(host, LOCK_EX, reterr);
 
 	if (r < 0)
 		return r;
-	r = nc_host_clean_orphans(host, &cleaned, reterr);
+	/* the floor's book goes with the rest, whole or not */
+	r = nc_host_end(host, false, reterr);
 	if (r >= 0 && force)
-		r = nc_host_end_all(host, reterr);
+		r = nc_host_end(host, true, reterr);
 	r = r < 0 ? r : nc_host_facts(host, &facts, reterr);
 	if (r >= 0 && facts.instances_used) {
 		nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%u instances still live below %s", facts.instances_used, host->slice);

@@ -207,6 +207,12 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
+void nc_child_started(struct nc_child *child)
+{
+	close_one(&child->command_control);
+	close_one(&child->command_report);
+}
+
 static bool has_ended(int pidfd, int timeout_ms)
 {
 	struct pollfd waiting = {.fd = pidfd, .events = POLLIN};

@@ -130,6 +130,8 @@ int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child,
 /* Kills and reaps what is left, closes everything; idempotent. Who has not ended after timeout_ms is left: he waits in the kernel, and goes when that wait ends. */
 #define NC_CHILD_END_MS 5000
 void nc_child_end(struct nc_child *child, int timeout_ms);
+/* The command runs, and its ends of its pipes are gone: ours need not be held with their pages for as long as it lives. */
+void nc_child_started(struct nc_child *child);
 /* Text and code for a FAILED report: the step's name decides which error it is. The step "exec" is the caller's, who knows the command. */
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr);
 

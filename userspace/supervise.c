@@ -109,6 +109,8 @@ int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr)
 	if (r == 0 && !ready)
 		r = nc_error_set(reterr, NC_E_PROCESS_INVALID, -ECHILD, "the child ended before it could become the command");
 	launch->started = r == 0;
+	if (r == 0)
+		nc_child_started(&launch->child);
 	return r;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * test_loader_torn.c - what a dead process wrote only in part: an instance's record and the host's book, cut at every byte; and a policy that is too large
+ * test_loader_torn.c - what a dead process wrote only in part: an instance's record, the host's book and the floor's, cut at every byte; and a policy that is too large
  *
  * A record that is not whole says nothing: what it should have spoken of is found without it, and nothing of it stays. A book that is not whole is no book:
- * a launch says so, and `up` writes it anew from the pins.
+ * a launch says so, and `up` writes it anew from the pins. What the floor's book should have said of other namespaces nobody knows, so it is refused, too, until
+ * the host was taken down; rows that are missing altogether are written anew.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,6 +111,42 @@ static void test_book(void **state)
 	assert_nothing_left(scratch);
 }
 
+static void test_floor_book(void **state)
+{
+	struct scratch *scratch = *state;
+	struct nc_host *host = NULL;
+	struct nc_floor *floor = NULL;
+	struct nc_error error;
+	struct stat whole, now;
+
+	assert_ok(nc_host_up(&scratch->options, &host, &error), &error);
+	assert_ok(nc_floor_open(host, &floor, &error), &error);
+	nc_floor_close(floor);
+	assert_int_equal(fstatat(host->folder_fd, "floor/book", &whole, 0), 0);
+	assert_true(whole.st_size >= (off_t)sizeof(struct nc_book_row));
+	for (size_t size = 0; size < (size_t)whole.st_size; size++) {
+		cut(host, "floor/book", size);
+		if (size % sizeof(struct nc_book_row)) {
+			assert_int_equal(nc_floor_open(host, &floor, &error), -EIO);
+			assert_non_null(strstr(error.hint, "host down"));
+			continue;
+		}
+		assert_ok(nc_floor_open(host, &floor, &error), &error);
+		nc_floor_close(floor);
+		assert_int_equal(fstatat(host->folder_fd, "floor/book", &now, 0), 0);
+		assert_int_equal(now.st_size, whole.st_size);
+	}
+	cut(host, "floor/book", 1); /* and what the message says helps */
+	assert_ok(nc_host_down(host, false, &error), &error);
+	nc_host_close(host);
+	assert_ok(nc_host_up(&scratch->options, &host, &error), &error);
+	assert_ok(nc_floor_open(host, &floor, &error), &error);
+	nc_floor_close(floor);
+	assert_ok(nc_host_down(host, false, &error), &error);
+	nc_host_close(host);
+	assert_nothing_left(scratch);
+}
+
 /* Small policies come and go while a large one is tried again and again: it never holds the places that they need. */
 static void test_too_large(void **state)
 {
@@ -160,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_record),
 		TEST(test_book),
+		TEST(test_floor_book),
 		TEST(test_too_large),
 	};
 
