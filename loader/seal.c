@@ -293,7 +293,10 @@ static int check(struct nc_claim *claim, enum nc_authority authority, const stru
 	if (slot.mode != image->mode || slot.flags != image->flags || slot.authority != authority || slot.cgroup_id != claim->record.cgroup_id[i])
 		return nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the slot differs: mode %u for %u, flags %#x for %#x, authority %u",
 				    slot.mode, image->mode, slot.flags, image->flags, slot.authority);
-	if (bpf_map_lookup_elem(cgroups_fd, &slot.cgroup_id, &found) || found != 2 * claim->record.index + (uint32_t)i)
+	r = bpf_map_lookup_elem(cgroups_fd, &slot.cgroup_id, &found);
+	if (r && r != -ENOENT) /* that nobody could look is not that somebody wrote */
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "look up the slot of the cgroup");
+	if (r || found != 2 * claim->record.index + (uint32_t)i)
 		return nc_error_set(reterr, NC_E_SEAL_MISMATCH, -EBADMSG, "the cgroup does not lead to its slot");
 	r = nc_names_check(claim, image, reterr);
 	return r < 0 ? r : nc_policy_compare(map_fd, claim->record.generation, slot.revision, image, true, reterr);
