@@ -72,6 +72,8 @@ static int write_settings(bool forwards, struct nc_error *reterr)
 			{"ipv6/conf/all/force_mld_version", "1"},
 			/* Echo requests by anybody: the path must be real. */
 			{"ipv4/ping_group_range", "0 2147483647"},
+			/* Data in a SYN by whoever wants to, at once: a client without a cookie (5). */
+			{"ipv4/tcp_fastopen", "5"},
 		},
 	  forward[] = {{"ipv4/ip_forward", "1"}, {"ipv6/conf/all/forwarding", "1"}};
 	int r = 0;

@@ -61,6 +61,13 @@
 #define HEAD_BY(path, id, base, how, switches, title)                                                                                                \
 	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match.wire." id, path, TCP, REFUSED, WIRE_NAME, NULL,                                           \
 		     "resolved attempt shown " how " %t %p %n", switches, "", NC_CASE_TOKEN | DIRECT, title)
+/* A ClientHello to a permitted address: of another name, and its twin of the listed one. */
+#define HELLO_TO(id, expect, construction, shape, name, switches, title)                                                                             \
+	BOTH(EXACT_DESTINATION_MATCH, "match.wire.hello." id, "shared_address", TCP, expect, construction, "tls",                                    \
+	     "resolved attempt hello " shape " %t %p " name, switches, "", NC_CASE_TOKEN | DIRECT, title)
+#define HELLO_OTHER(shape, title) HELLO_TO(shape, REFUSED, WIRE_NAME, shape, "elsewhere.example", "wire", title)
+#define HELLO(shape, title)                                                                                                                          \
+	HELLO_TO("own." shape, REACHED, WIRE_OWN, shape, "%n", "", "the listed name in " title), HELLO_OTHER(shape, "another name in " title)
 #define NAMED(path, id, base, construction, switches, flags, title)                                                                                  \
 	BOTH_WITHOUT(base, EXACT_DESTINATION_MATCH, "match." id, path, TCP, REFUSED, construction, NULL, "resolved attempt -w %g tcp %t %p",         \
 		     switches, "", DIRECT | (flags), title)
@@ -317,6 +324,13 @@ const struct nc_case nc_cases[] = {
 	     "wire_quic", "", DIRECT, "UDP to a name that is compared on the wire"),
 	BOTH(EXACT_DESTINATION_MATCH, "match.wire.spelled", "shared_address", TCP, REACHED, WIRE_OWN, NULL, "resolved attempt shown spelled %t %p %n",
 	     "", "", NC_CASE_TOKEN | DIRECT, "the listed name in mixed case and with its dot is reached"),
+	HELLO("plain", "a ClientHello"),
+	HELLO("crowded", "a ClientHello, behind 40 extensions"),
+	HELLO("share", "a ClientHello, behind a post-quantum key share"),
+	HELLO("resumed", "a ClientHello that resumes a session, with early data"),
+	HELLO("fast", "a ClientHello that stands in the SYN"),
+	HELLO_OTHER("longest", "a name of 255 bytes in a ClientHello, which ends like another"),
+	HELLO_OTHER("nameless", "a ClientHello without a name"),
 	NAMED("tightened_policy", "name_gone", "revocation", NAME_GONE, "grant_policy", NC_CASE_UPDATE, "a grant whose name left the policy"),
 	NAMED("tightened_policy", "name_revoked", "grant_policy", NAME_GONE, "revocation", NC_CASE_UPDATE,
 	      "the same, taken back from user space alone"),

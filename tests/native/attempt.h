@@ -54,6 +54,8 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("self-tcp", self_tcp, 2, "ADDR PORT", "own listener there, own client")                                                                    \
 	X("bind", bind_only, 3, "tcp|udp ADDR PORT", "bind alone")                                                                                   \
 	X("hold-tcp", hold_tcp, 2, "ADDR PORT", "connect, then a line every 50 ms until the wait is over or a write fails")                          \
+	X("hello", hello, 4, "plain|crowded|share|resumed|longest|nameless|fast ADDR PORT NAME",                                                     \
+	  "TCP: a ClientHello that names NAME, PAYLOAD its random")                                                                                  \
 	X("shown", shown, 4, "whole|spelled|split|nameless|handed|rewritten|second ADDR PORT NAME",                                                  \
 	  "TCP: a request head that names NAME, PAYLOAD its path")                                                                                   \
 	X("udp-sendto", udp_sendto, 2, "ADDR PORT", "one datagram by sendto")                                                                        \
