@@ -47,6 +47,17 @@ static __always_inline __u32 nc_acknowledged(struct bpf_sock *socket)
 	return tcp ? tcp->snd_una : 0;
 }
 
+/* What there is to say of a packet, whatever was decided of it. */
+static __always_inline void nc_sighting_of(struct nc_sighting *sighting, struct __sk_buff *skb, const struct nc_label *label,
+					   const struct nc_packet *packet, int hook)
+{
+	sighting->slot_index = label->slot;
+	sighting->hook = hook;
+	sighting->family = packet->family;
+	sighting->socket_cookie = bpf_get_socket_cookie(skb);
+	sighting->label = label;
+}
+
 static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct nc_slot *slot, const struct nc_label *label,
 					     const struct nc_packet *packet, int hook, const struct nc_verdict *verdict)
 {
@@ -57,11 +68,7 @@ static __always_inline void nc_refuse_packet(struct __sk_buff *skb, const struct
 	flow.destination = hook == NC_HOOK_EGRESS ? packet->destination : packet->source;
 	flow.port_be = hook == NC_HOOK_EGRESS ? packet->destination_port_be : packet->source_port_be;
 	flow.protocol = packet->protocol;
-	sighting.slot_index = label->slot;
-	sighting.hook = hook;
-	sighting.family = packet->family;
-	sighting.socket_cookie = bpf_get_socket_cookie(skb);
-	sighting.label = label;
+	nc_sighting_of(&sighting, skb, label, packet, hook);
 	nc_note_plain(slot, &flow, verdict, &sighting);
 }
 
@@ -83,8 +90,8 @@ static __always_inline void nc_far_end(struct nc_flow *far, const struct nc_pack
 }
 
 /*
- * The egress program is three functions, each verified alone: what each packet is asked, what a packet is asked on whose connection a name has to be shown,
- * and the telling of it. None of them is below another on the stack, which has 512 bytes for all.
+ * The egress program is functions that are each verified alone: what each packet is asked, what one through loopback is asked besides, what a packet is asked on
+ * whose connection a name has to be shown, and the telling of a name that was refused or accepted. None of them is below another on the stack, which has 512 bytes for all.
  */
 #define NC_LOOK 2 /* nc_egress_packet: passes, if nc_egress_name says so; where the TCP header is stands above */
 #define NC_LOOK_SHIFT 8
@@ -162,12 +169,8 @@ NC_VERIFIED_ALONE int nc_egress_name_refused(struct __sk_buff *skb, __u64 what)
 		return NC_REFUSE;
 	nc_far_end(&far, &packet, label);
 	nc_verdict_set(&verdict, NC_DENY, what >> NC_NAME_REASON_SHIFT);
-	sighting.slot_index = label->slot;
-	sighting.hook = NC_HOOK_EGRESS;
-	sighting.family = packet.family;
+	nc_sighting_of(&sighting, skb, label, &packet, NC_HOOK_EGRESS);
 	sighting.ends = !!(label->flags & NC_LABEL_WIRE_REFUSED);
-	sighting.socket_cookie = bpf_get_socket_cookie(skb);
-	sighting.label = label;
 	sighting.name_length = NC_FOUND_LENGTH(what);
 	sighting.name_at = NC_FOUND_AT(what) & 0x1ffff;
 	if (sighting.name_length)
@@ -192,11 +195,7 @@ NC_VERIFIED_ALONE int nc_egress_name_listed(struct __sk_buff *skb)
 	nc_far_end(&far, &packet, label);
 	nc_verdict_set(&verdict, NC_ALLOW, NC_REASON_SERVER_NAME_LISTED);
 	verdict.name_id = label->name_id;
-	sighting.slot_index = label->slot;
-	sighting.hook = NC_HOOK_EGRESS;
-	sighting.family = packet.family;
-	sighting.socket_cookie = bpf_get_socket_cookie(skb);
-	sighting.label = label;
+	nc_sighting_of(&sighting, skb, label, &packet, NC_HOOK_EGRESS);
 	sighting.name_hash = label->name_id;
 	nc_note_plain(slot, &far, &verdict, &sighting);
 	return NC_PASS;

@@ -295,8 +295,8 @@ struct nc_grant_value {
 #define NC_LABEL_HOME_NETNS 0x08u   /* the socket was made in the network namespace that the instance was sealed in */
 #define NC_LABEL_WIRE_DONE 0x10u    /* and the peer has acknowledged those bytes: they cannot be sent again */
 #define NC_LABEL_WIRE_REFUSED 0x20u /* the first bytes were refused: nothing follows them, and the connection is to be ended */
-#define NC_LABEL_WIRE_TOLD 0x80u    /* and it has been told which name that was */
 #define NC_LABEL_WATCHED 0x40u	    /* TCP asks the program sock_ops before each segment of this socket, on our behalf */
+#define NC_LABEL_WIRE_TOLD 0x80u    /* with NC_LABEL_WIRE_OPEN: it has been told by which name */
 
 struct nc_label {
 	__u64 generation;
