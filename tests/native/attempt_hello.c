@@ -7,7 +7,6 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-#define RANDOM_AT 11 /* in a record with a ClientHello: 32 bytes of a client's own choice */
 #define NAME_LENGTH_MAX 255
 
 enum { EXTENSION_PRE_SHARED_KEY = 41, EXTENSION_EARLY_DATA = 42, EXTENSION_PSK_MODES = 45, EXTENSION_KEY_SHARE = 51, EXTENSION_UNASSIGNED = 0x4000 };
@@ -46,10 +45,8 @@ static void put_name(struct hello *hello, const struct shape *shape, const char 
 
 static void shape_hello(struct hello *hello, const struct shape *shape, const char *name, const char *payload)
 {
-	size_t length = strcspn(payload, "\n");
-
 	hello_begin(hello);
-	memcpy(hello->bytes + RANDOM_AT, payload, length < 32 ? length : 32);
+	hello_random(hello, payload, strcspn(payload, "\n"));
 	for (int i = 0; i < shape->extensions; i++)
 		hello_extension(hello, (uint16_t)(EXTENSION_UNASSIGNED + i), 3);
 	if (shape->share)

@@ -17,7 +17,6 @@
 #define HEAD_MAX 512
 #define FILLED 280 /* of a host line with what fills it up, so that one head can be written over another */
 #define HOPS 64
-#define RANDOM_AT 11 /* in a record with a ClientHello: 32 bytes of a client's own choice, and the first ones */
 
 /* The payload is the path. Returns the length; `ret_cut` is the middle of the name. */
 static size_t make_head(char head[HEAD_MAX], const char *path, const char *name, size_t *ret_cut)
@@ -132,9 +131,9 @@ static enum outcome say_hello_twice(struct attempt *a, int fd, const char *name)
 	if (put(a, fd, (char *)hello.bytes, hello.size) != THROUGH || answer(a, fd) != THROUGH)
 		return REFUSED;
 	hello_begin(&hello);
+	hello_random(&hello, a->payload, strcspn(a->payload, "\n"));
 	hello_name(&hello, "elsewhere.example", strlen("elsewhere.example"));
 	hello_end(&hello);
-	memcpy(hello.bytes + RANDOM_AT, a->payload, strcspn(a->payload, "\n") < 32 ? strcspn(a->payload, "\n") : 32);
 	memcpy(both, change, sizeof(change));
 	memcpy(both + sizeof(change), hello.bytes, hello.size);
 	if (put(a, fd, both, sizeof(change) + hello.size) != THROUGH || step(a, "shutdown", shutdown(fd, SHUT_WR)))

@@ -43,6 +43,14 @@ static inline void hello_begin(struct hello *hello)
 	hello_put(hello, 0, 2);
 }
 
+#define HELLO_RANDOM_AT 11 /* in the record: behind its head, the message's and the version */
+
+/* 32 bytes of a client's own choice, or as many as there are, in place of the first ones. */
+static inline void hello_random(struct hello *hello, const char *bytes, size_t length)
+{
+	memcpy(hello->bytes + HELLO_RANDOM_AT, bytes, length < 32 ? length : 32);
+}
+
 static inline void hello_extension(struct hello *hello, uint16_t type, size_t length)
 {
 	hello_put(hello, type, 2);
