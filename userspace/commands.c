@@ -307,17 +307,17 @@ const struct argp_option nc_common_options[] = {{"root", NC_OPTION_ROOT, "CGROUP
 						{"help", NC_OPTION_HELP, NULL, 0, "print what the command does", 0},
 						{0}};
 
-static bool begins(const struct nc_command *command, const char *first)
+bool nc_command_in_group(const struct nc_command *command, const char *word)
 {
-	size_t length = strlen(first);
+	size_t length = strlen(word);
 
-	return !strncmp(command->name, first, length) && command->name[length] == ' ';
+	return !strncmp(command->name, word, length) && command->name[length] == ' ';
 }
 
 bool nc_command_is_group(const char *word)
 {
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
-		if (begins(command, word))
+		if (nc_command_in_group(command, word))
 			return true;
 	}
 	return false;
@@ -326,7 +326,7 @@ bool nc_command_is_group(const char *word)
 static bool is_second_word(const char *first, const char *second)
 {
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
-		if (begins(command, first) && !strcmp(command->name + strlen(first) + 1, second))
+		if (nc_command_in_group(command, first) && !strcmp(command->name + strlen(first) + 1, second))
 			return true;
 	}
 	return false;
@@ -339,7 +339,7 @@ static void second_words(const char *first, char *ret_words, size_t size)
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
 		size_t used = strlen(ret_words);
 
-		if (begins(command, first))
+		if (nc_command_in_group(command, first))
 			snprintf(ret_words + used, size - used, "%s%s", used ? ", " : "", command->name + strlen(first) + 1);
 	}
 }

@@ -117,6 +117,8 @@ extern const struct argp_option nc_common_options[];
 /* The whole program behind main(): finds the command, reads its arguments, runs it, prints its error. Returns the exit status. */
 int nc_commands_main(int argc, char **argv);
 
+/* Is `word` the first of the command's two words? */
+bool nc_command_in_group(const struct nc_command *command, const char *word);
 /* Is this the first word of commands that have two? */
 bool nc_command_is_group(const char *word);
 /* Finds the command at the start of argv (without the program's name); *ret_words says how many words its name took. */

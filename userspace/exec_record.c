@@ -4,8 +4,8 @@
  *
  * The log has one writer, the supervisor; `exec` is another process. So `exec` leaves a file for each command in the instance's folder (root's alone), and the
  * supervisor takes them in before it signs the closing statement. A process number comes again in an instance that lives long; by its number and its start an
- * `exec` is one process, which starts one command: so no record ever takes another's place. The file is there before the command is, and `exec` holds a lock for as long as it lives: so
- * every command that ran is told of, and whoever waits for the lock finds how it ended.
+ * `exec` is one process, which starts one command: so no record ever takes another's place. The file is there before the command is, and `exec` holds a lock
+ * for as long as it lives: so every command that ran is told of, and whoever waits for the lock finds how it ended.
  */
 #include "exec_record.h"
 

@@ -72,11 +72,9 @@ void nc_help_print(void)
 
 void nc_help_group(const char *word)
 {
-	size_t length = strlen(word);
-
 	printf("usage: netcordon %s COMMAND [OPTION...] [ARGUMENT...]\n\n", word);
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
-		if (!strncmp(command->name, word, length) && command->name[length] == ' ')
+		if (nc_command_in_group(command, word))
 			printf("  %-16s %s\n", command->name, command->summary);
 	}
 	printf("\n`netcordon help %s COMMAND` says more.\n", word);

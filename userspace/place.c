@@ -221,22 +221,23 @@ int nc_member_word(const json_t *object, const struct nc_place *place, const cha
 		   struct nc_error *reterr)
 {
 	char quote[NC_QUOTE_SIZE], known[192] = "";
+	const char *text = NULL, *near;
 	size_t used = 0;
-	const char *text = NULL;
 	int status = nc_member_string(object, place, key, required, &text, reterr);
 
 	if (status || !text)
 		return status;
-	if (nc_nearest(text, words))
-		used = (size_t)snprintf(known, sizeof(known), "did you mean \"%s\"? ", nc_nearest(text, words));
 	for (size_t i = 0; words[i]; i++) {
 		if (!strcmp(words[i], text)) {
 			*ret_index = i;
 			return 0;
 		}
-		if (used < sizeof(known))
-			used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
 	}
+	near = nc_nearest(text, words);
+	if (near)
+		used = (size_t)snprintf(known, sizeof(known), "did you mean \"%s\"? ", near);
+	for (size_t i = 0; words[i] && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, i ? ", %s" : "one of: %s", words[i]);
 	return nc_place_error(NC_PLACE_KEY(place, key), reterr, known, "\"%s\" is not a known word", nc_quote(text, strlen(text), quote));
 }
 
