@@ -70,7 +70,11 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 
 	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
-	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
+	r = r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
+	if (r == 0 && launch->edge_program < 0 && (revision->names[0].count || revision->names[1].count))
+		r = nc_error_sys(reterr, NC_E_SYSTEM, launch->edge_program,
+				 "names need an edge, whose program was not there when the instance started");
+	return r;
 }
 
 /* For every name of `names` what the policy of `next` lists for it. */
