@@ -124,7 +124,7 @@ $B/netcordon.pc: userspace/netcordon.pc.in FORCE
 .PHONY: FORCE
 
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
-DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o json_memory.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
 $B/drivers/run $B/drivers/attach: $B/drivers/netcordon.o
 $B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
