@@ -25,7 +25,7 @@
 #include "observe_parts.h"
 #include "plain.h"
 
-#define COMMAND_MS 12000
+#define COMMAND_MS 20000  /* the longest client waits three times for 3.3 s, and for 2 s between, and has five programs to start */
 #define ARRIVAL_STEPS 100 /* of 5 ms */
 #define FINISH_TIMES 6	  /* the limit of a teardown, for what was kept from all the cases */
 

@@ -20,6 +20,7 @@
 #include "plain.h"
 
 #define CONTROL_WAIT_MS 4000  /* an answer comes at once, unless the machine is busy */
+#define NFT_WAIT_MS 30000     /* the first rule has the kernel look for its modules, which an emulated machine does slowly */
 #define ENFORCED_WAIT_MS 3300 /* a SYN is sent at 0, 1 and 3 s: several retransmissions pass, or do not, while the captures look */
 
 static int place(struct nc_theatre *theatre, struct nc_spot *spot, struct nc_error *reterr)
@@ -355,8 +356,8 @@ static int make_folder(const struct nc_theatre *theatre, struct nc_stage *stage,
 	return 0;
 }
 
-/* A rule of the host's in the workload's own namespace, as a service proxy makes them. */
-static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stage, struct nc_error *reterr)
+/* A rule of the host's in the workload's own namespace, as a service proxy makes them. Where there is no nft the case fails, and the matrix goes on. */
+static void rewrite(const struct nc_theatre *theatre, struct nc_stage *stage)
 {
 	const struct nc_spot *from = &stage->listed, *to = &stage->target;
 	bool v4 = stage->row->family == 4;
@@ -372,8 +373,10 @@ static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stag
 		 v4 ? "ip" : "ip6", from->literal, from->protocol == IPPROTO_UDP ? "udp" : "tcp", from->port, v4 ? "ip" : "ip6", v4 ? "" : "[",
 		 to->literal, v4 ? "" : "]", to->port);
 	nc_netns_path(theatre, NC_SITE_WORKLOAD, netns);
-	r = nc_spawn_bounded(argv, rules, strlen(rules), 5000, &status, &output, &length, nc_plain_enter, &inside);
-	return r < 0 || status ? nc_error_set(reterr, NC_E_WORLD_FAILED, -EIO, "nft cannot make a rule that rewrites a destination") : 0;
+	r = nc_spawn_bounded(argv, rules, strlen(rules), NFT_WAIT_MS, &status, &output, &length, nc_plain_enter, &inside);
+	if (r < 0 || status)
+		nc_error_set(&stage->failure, NC_E_WORLD_FAILED, r < 0 ? r : -EIO, "nft cannot make a rule that rewrites a destination: %.120s",
+			     output ? output : strerror(-r));
 }
 
 static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
@@ -400,7 +403,7 @@ static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_
 	if (!r)
 		r = listen_at(theatre, stage, &stage->twin, reterr);
 	if (!r && stage->row->construction == NC_CONSTRUCTION_REWRITTEN)
-		r = rewrite(theatre, stage, reterr);
+		rewrite(theatre, stage);
 	return r < 0 ? r : set_commands(theatre, stage, reterr);
 }
 
