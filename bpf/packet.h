@@ -2,9 +2,10 @@
 /*
  * packet.h - one IP packet, read once, strictly
  *
- * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport; then TCP or UDP. Everything that is
- * not that has no form that the backstop could compare, and is malformed to it. At egress a cgroup program sees each packet before fragmentation and
- * with its transport header in the first one; ports are never read from anything else.
+ * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport, but for what the kernel itself puts before
+ * the TCP of a packet that is longer than IPv6 can say; then TCP or UDP. Everything that is not that has no form that the backstop could compare, and is
+ * malformed to it. At egress a cgroup program sees each packet before fragmentation and with its transport header in the first one; ports are never read
+ * from anything else.
  */
 #ifndef NC_BPF_PACKET_H
 #define NC_BPF_PACKET_H
@@ -48,6 +49,14 @@ struct nc_ipv6_header {
 	union nc_address destination;
 };
 
+/* RFC 2675, section 2, as the only option of a hop-by-hop header. */
+struct nc_jumbo_header {
+	__u8 next_header;
+	__u8 more_words;
+	__u8 option, option_length;
+	__be32 payload_be;
+};
+
 struct nc_ports {
 	__be16 source_be;
 	__be16 destination_be;
@@ -67,6 +76,17 @@ struct nc_packet {
 
 _Static_assert(sizeof(struct nc_ipv4_header) == 20, "IPv4 header");
 _Static_assert(sizeof(struct nc_ipv6_header) == 40, "IPv6 header");
+_Static_assert(sizeof(struct nc_jumbo_header) == 8, "jumbo payload option");
+
+/*
+ * Where a device takes more than 64 KiB at once (5.19+, "BIG TCP"), the length stands in a header that the kernel puts there when it sends, or when it has joined
+ * what arrived, and takes away before anything is on a wire. Such a packet is one that is to be cut, of just that length.
+ */
+static __always_inline int nc_packet_is_jumbo(const struct __sk_buff *skb, __be16 payload_be, const struct nc_jumbo_header *jumbo)
+{
+	return !payload_be && skb->gso_size && jumbo->next_header == NC_PROTO_TCP && !jumbo->more_words && jumbo->option == 0xc2 &&
+	       jumbo->option_length == 4 && NC_BE32(jumbo->payload_be) == skb->len - sizeof(struct nc_ipv6_header) && skb->len > 0xffff;
+}
 
 /* Fills `packet` (cleared by the caller). Returns 1 when it is of the accepted form; 0 otherwise, with the addresses as far as they were readable. */
 static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packet *packet)
@@ -74,8 +94,10 @@ static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packe
 	union {
 		struct nc_ipv4_header ipv4;
 		struct nc_ipv6_header ipv6;
+		struct nc_jumbo_header jumbo;
 	} header;
 	struct nc_ports ports;
+	__be16 payload_be;
 
 	if (skb->protocol == NC_BE16(NC_ETH_P_IP)) {
 		packet->family = 4;
@@ -99,6 +121,12 @@ static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packe
 		packet->transport = sizeof(header.ipv6);
 		if (header.ipv6.version_class[0] >> 4 != 6)
 			return 0;
+		payload_be = header.ipv6.payload_be;
+		if (packet->protocol == NC_PROTO_HOPOPTS && !bpf_skb_load_bytes(skb, packet->transport, &header.jumbo, sizeof(header.jumbo)) &&
+		    nc_packet_is_jumbo(skb, payload_be, &header.jumbo)) {
+			packet->protocol = NC_PROTO_TCP;
+			packet->transport += sizeof(header.jumbo);
+		}
 	} else {
 		return 0;
 	}
