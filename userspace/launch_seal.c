@@ -139,8 +139,9 @@ static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 {
-	launch->edge_program = nc_edge_open(); /* for an update too, whatever stands there then; where there is none, who needs it is told */
-					       /* clang-format off */
+	/* for an update too, whatever stands there then; where there is none, who needs it is told */
+	launch->edge_program = nc_edge_open();
+	/* clang-format off */
 	return choose_name(launch, reterr) ?:
 	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
 	       nc_launch_names_open(launch, reterr) ?:
@@ -153,7 +154,7 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       seal_both(launch, reterr) ?:
 	       nc_launch_names_publish(launch, reterr) ?:
 	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
-					       /* clang-format on */
+	/* clang-format on */
 }
 
 void nc_undo_seal(struct nc_launch *launch)
