@@ -2,9 +2,10 @@
 /*
  * packet.h - one IP packet, read once, strictly
  *
- * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport; then TCP or UDP. Everything that is
- * not that has no form that the backstop could compare, and is malformed to it. At egress a cgroup program sees each packet before fragmentation and
- * with its transport header in the first one; ports are never read from anything else.
+ * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport, but for what the kernel itself puts before
+ * the TCP of a packet that is longer than IPv6 can say; then TCP or UDP. Everything that is not that has no form that the backstop could compare, and is
+ * malformed to it. At egress a cgroup program sees each packet before fragmentation and with its transport header in the first one; ports are never read
+ * from anything else.
  */
 #ifndef NC_BPF_PACKET_H
 #define NC_BPF_PACKET_H
@@ -49,6 +50,14 @@ struct nc_ipv6_header {
 	union nc_address destination;
 };
 
+/* RFC 2675, section 2, as the only option of a hop-by-hop header. */
+struct nc_jumbo_header {
+	__u8 next_header;
+	__u8 more_words;
+	__u8 option, option_length;
+	__be32 payload_be;
+};
+
 struct nc_ports {
 	__be16 source_be;
 	__be16 destination_be;
@@ -68,6 +77,17 @@ struct nc_packet {
 
 _Static_assert(sizeof(struct nc_ipv4_header) == 20, "IPv4 header");
 _Static_assert(sizeof(struct nc_ipv6_header) == 40, "IPv6 header");
+_Static_assert(sizeof(struct nc_jumbo_header) == 8, "jumbo payload option");
+
+/*
+ * Where a device takes more than 64 KiB at once (5.19+, "BIG TCP"), the length stands in a header that the kernel puts there when it sends, or when it has joined
+ * what arrived, and takes away before anything is on a wire. Such a packet is one that is to be cut, of just that length.
+ */
+static __always_inline int nc_packet_is_jumbo(const struct __sk_buff *skb, __be16 payload_be, const struct nc_jumbo_header *jumbo)
+{
+	return !payload_be && skb->gso_size && jumbo->next_header == NC_PROTO_TCP && !jumbo->more_words && jumbo->option == 0xc2 &&
+	       jumbo->option_length == 4 && NC_BE32(jumbo->payload_be) == skb->len - sizeof(struct nc_ipv6_header) && skb->len > 0xffff;
+}
 
 /* A header and what has to follow it, as they lie in the packet. */
 struct nc_ipv4_start {
@@ -125,19 +145,31 @@ static __always_inline int nc_transport_known(const struct nc_packet *packet)
 	return packet->protocol == NC_PROTO_TCP || packet->protocol == NC_PROTO_UDP;
 }
 
-/* The same by copying: a packet that is shorter than both headers, or whose headers do not lie in one piece. */
+static __always_inline int nc_ipv6_copy(struct __sk_buff *skb, struct nc_packet *packet)
+{
+	struct nc_ipv6_header header;
+	struct nc_jumbo_header jumbo;
+
+	if (bpf_skb_load_bytes(skb, 0, &header, sizeof(header)) || !nc_ipv6_read(&header, packet))
+		return 0;
+	if (packet->protocol == NC_PROTO_HOPOPTS && !bpf_skb_load_bytes(skb, packet->transport, &jumbo, sizeof(jumbo)) &&
+	    nc_packet_is_jumbo(skb, header.payload_be, &jumbo)) {
+		packet->protocol = NC_PROTO_TCP;
+		packet->transport += sizeof(jumbo);
+	}
+	return 1;
+}
+
+/* The same by copying: a packet that is shorter than both headers, or whose headers do not lie in one piece; and the jumbo header. */
 static __always_inline int nc_packet_copy(struct __sk_buff *skb, struct nc_packet *packet)
 {
-	union {
-		struct nc_ipv4_header ipv4;
-		struct nc_ipv6_header ipv6;
-	} header;
+	struct nc_ipv4_header header;
 	struct nc_ports ports;
 
 	if (packet->family == 4) {
-		if (bpf_skb_load_bytes(skb, 0, &header.ipv4, sizeof(header.ipv4)) || !nc_ipv4_read(&header.ipv4, packet))
+		if (bpf_skb_load_bytes(skb, 0, &header, sizeof(header)) || !nc_ipv4_read(&header, packet))
 			return 0;
-	} else if (bpf_skb_load_bytes(skb, 0, &header.ipv6, sizeof(header.ipv6)) || !nc_ipv6_read(&header.ipv6, packet)) {
+	} else if (!nc_ipv6_copy(skb, packet)) {
 		return 0;
 	}
 	if (!nc_transport_known(packet) || bpf_skb_load_bytes(skb, packet->transport, &ports, sizeof(ports)))
@@ -158,7 +190,7 @@ static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packe
 		const struct nc_ipv6_start *start = nc_packet_start(skb, sizeof(*start));
 
 		packet->family = 6;
-		if (start)
+		if (start && start->header.next_header != NC_PROTO_HOPOPTS)
 			return nc_ipv6_read(&start->header, packet) && nc_transport_known(packet) && nc_ports_read(&start->ports, packet);
 	} else {
 		return 0;

@@ -38,25 +38,32 @@ static bool link_holds(const char *path, uint32_t program_id, uint64_t cgroup_id
 	return info.type != BPF_LINK_TYPE_CGROUP || info.cgroup.cgroup_id == cgroup_id;
 }
 
+struct place {
+	int cgroup_fd;
+	uint64_t cgroup_id;
+	const char *links;
+	bool fresh; /* the folder was made just now: no link can be there */
+};
+
 /* Attaches one program unless its link is pinned and holds already. */
-static int attach_one(struct nc_host *host, enum nc_hook hook, int cgroup_fd, uint64_t cgroup_id, const char *links, struct nc_error *reterr)
+static int attach_one(struct nc_host *host, enum nc_hook hook, const struct place *place, struct nc_error *reterr)
 {
 	char program_path[NC_PATH_MAX], link_path[NC_PATH_MAX];
 	NC_CLOSE int program_fd = -1;
 	NC_CLOSE int link_fd = -1;
-	int r = nc_path(link_path, reterr, "%s/%s", links, nc_hook_name(hook));
+	int r = nc_path(link_path, reterr, "%s/%s", place->links, nc_hook_name(hook));
 
 	r = r < 0 ? r : nc_path(program_path, reterr, "%s/programs/%s", host->pins, nc_hook_name(hook));
 	if (r < 0)
 		return r;
-	if (link_holds(link_path, host->book.program_ids[hook], cgroup_id))
+	if (!place->fresh && link_holds(link_path, host->book.program_ids[hook], place->cgroup_id))
 		return 0;
-	if (unlink(link_path) && errno != ENOENT)
+	if (!place->fresh && unlink(link_path) && errno != ENOENT)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "remove the dead link %s", link_path);
 	program_fd = nc_pin_open(program_path, reterr);
 	if (program_fd < 0)
 		return program_fd;
-	link_fd = bpf_link_create(program_fd, nc_hook(hook)->where == NC_AT_HOST ? 0 : cgroup_fd, nc_hook(hook)->attach_type, NULL);
+	link_fd = bpf_link_create(program_fd, nc_hook(hook)->where == NC_AT_HOST ? 0 : place->cgroup_fd, nc_hook(hook)->attach_type, NULL);
 	if (link_fd < 0)
 		return attach_error(reterr, link_fd, hook);
 	r = bpf_obj_pin(link_fd, link_path);
@@ -65,15 +72,15 @@ static int attach_one(struct nc_host *host, enum nc_hook hook, int cgroup_fd, ui
 
 static int attach_at(struct nc_host *host, enum nc_hook_where where, int cgroup_fd, const char *links, struct nc_error *reterr)
 {
-	uint64_t cgroup_id = 0;
+	struct place place = {.cgroup_fd = cgroup_fd, .links = links, .fresh = mkdir(links, 0700) == 0};
 	uint32_t depth;
-	int r = nc_folder_make(links, reterr);
+	int r = place.fresh ? 0 : nc_folder_make(links, reterr);
 
 	if (r >= 0 && cgroup_fd >= 0)
-		r = nc_cgroup_identity(cgroup_fd, &cgroup_id, &depth, reterr);
+		r = nc_cgroup_identity(cgroup_fd, &place.cgroup_id, &depth, reterr);
 	for (enum nc_hook hook = 1; hook < NC_HOOK_MAX && r >= 0; hook++) {
 		if (nc_hook(hook)->where == where && host->book.program_ids[hook])
-			r = attach_one(host, hook, cgroup_fd, cgroup_id, links, reterr);
+			r = attach_one(host, hook, &place, reterr);
 	}
 	return r;
 }

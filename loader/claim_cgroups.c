@@ -118,13 +118,13 @@ struct overlap {
 	char other[NC_INSTANCE_NAME_MAX + 1];
 };
 
-static int overlap_row(void *context, const struct nc_instance_row *row)
+static int overlap_row(void *context, const char *name, const char *cgroup)
 {
 	struct overlap *overlap = context;
 
-	if (!row->cgroup[0] || (!is_below(overlap->path, row->cgroup) && !is_below(row->cgroup, overlap->path)))
+	if (!is_below(overlap->path, cgroup) && !is_below(cgroup, overlap->path))
 		return 0;
-	snprintf(overlap->other, sizeof(overlap->other), "%s", row->name);
+	snprintf(overlap->other, sizeof(overlap->other), "%s", name);
 	return 1;
 }
 
@@ -135,7 +135,7 @@ static int refuse_overlap(struct nc_claim *claim, const char *path, struct nc_er
 
 	if (is_below(path, claim->host->slice) || is_below(claim->host->slice, path))
 		return nc_error_set(reterr, NC_E_CGROUP_INVALID, -EBUSY, "the cgroup %s lies below or above the slice %s", path, claim->host->slice);
-	r = nc_instances(claim->host, overlap_row, &overlap, reterr);
+	r = nc_instances_cgroups(claim->host, overlap_row, &overlap, reterr);
 	if (r < 0)
 		return r;
 	if (overlap.other[0])

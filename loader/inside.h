@@ -242,7 +242,10 @@ int nc_settings_add_depth(struct nc_host *host, uint32_t depth, struct nc_error 
 
 /* instances.c */
 int nc_host_end(struct nc_host *host, bool all, struct nc_error *reterr); /* orphans, or everything; the floor's book is not looked at */
-bool nc_instances_name_owner(struct nc_host *host, uint64_t owner);	  /* does some record name this owner of floor rows? In doubt, yes */
+/* The name and the workload's cgroup of every instance that has one, until `each` returns something else than 0. */
+int nc_instances_cgroups(struct nc_host *host, int (*each)(void *context, const char *name, const char *cgroup), void *context,
+			 struct nc_error *reterr);
+bool nc_instances_name_owner(struct nc_host *host, uint64_t owner); /* does some record name this owner of floor rows? In doubt, yes */
 
 /* devices.c: the map of device numbers that the kernel picked, as /proc says them now */
 int nc_devices_fill(struct nc_host *host, struct nc_error *reterr);

@@ -190,6 +190,34 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 	return r < 0 ? r : 0;
 }
 
+struct cgroups {
+	struct nc_host *host;
+	int (*each)(void *context, const char *name, const char *cgroup);
+	void *context;
+};
+
+static int tell_cgroup(void *context, const char *name)
+{
+	const struct cgroups *cgroups = context;
+	struct nc_record record;
+	struct nc_error ignored;
+	NC_CLOSE int fd = -1;
+
+	if (nc_record_open(cgroups->host, name, &fd, &ignored) < 0 || nc_record_read(fd, &record, &ignored) < 0 || !record.generation ||
+	    !record.cgroup[0][0])
+		return 0; /* comes or goes at this moment, or has none yet */
+	return cgroups->each(cgroups->context, name, record.cgroup[0]) ? 1 : 0;
+}
+
+int nc_instances_cgroups(struct nc_host *host, int (*each)(void *context, const char *name, const char *cgroup), void *context,
+			 struct nc_error *reterr)
+{
+	struct cgroups cgroups = {.host = host, .each = each, .context = context};
+	int r = each_name(host, tell_cgroup, &cgroups, reterr);
+
+	return r < 0 ? r : 0;
+}
+
 struct naming {
 	struct nc_host *host;
 	uint64_t owner;

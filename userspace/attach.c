@@ -16,6 +16,7 @@
 #include "cleanup.h"
 #include "json.h"
 #include "launch_state.h"
+#include "oci.h"
 #include "watch.h"
 
 static int open_listeners(struct nc_launch *launch, struct nc_error *reterr)
@@ -63,12 +64,18 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 
 static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 {
+	const struct nc_oci_container *container = launch->options->container;
 	struct nc_watch watch;
 	int r;
 
 	nc_watch_init(&watch, launch);
 	watch.was_populated = launch->provider == NC_PROVIDER_OCI; /* the runtime's process stood there when it was sealed, and may be gone already */
-	r = nc_launch_announce(launch, reterr) ?: nc_update_listen(launch, reterr);
+	/* clang-format off */
+	r = (container ? nc_oci_still_there(container, launch->options->cgroup, reterr) : 0) ?:
+	    nc_launch_announce(launch, reterr) ?:
+	    nc_update_listen(launch, reterr) ?:
+	    (container ? nc_oci_tell_sealed(container, reterr) : 0);
+	/* clang-format on */
 	if (r == 0) {
 		launch->started = true;
 		launch->deadline_ns = 0;

@@ -129,6 +129,7 @@ struct checks {
 	struct nc_host *host;
 	int64_t until_ns; /* for all descriptors of all processes */
 	enum state states[ROWS];
+	bool early; /* only what is there from birth is asked for */
 	int looked;
 };
 
@@ -144,15 +145,16 @@ static int look(void *context, pid_t pid)
 	struct checks *checks = context;
 	struct finding found = {0};
 
-	if (pid > 0 && !read_status(pid, &found))
+	if (pid > 0 && !checks->early && !read_status(pid, &found))
 		return 0;
 	checks->looked++;
 	if (pid > 0) {
 		found.own_pid = own_namespace(pid, "pid");
 		found.own_mount = own_namespace(pid, "mnt");
 		found.own_ipc = own_namespace(pid, "ipc");
-		found.descriptors = nc_descriptors_look(checks->host, pid, checks->until_ns);
 	}
+	if (pid > 0 && !checks->early)
+		found.descriptors = nc_descriptors_look(checks->host, pid, checks->until_ns);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (pid <= 0 || (rows[i].ok == descriptors_ok && found.descriptors == NC_DESCRIPTORS_UNSEEN))
 			worse(&checks->states[i], STATE_UNKNOWN);
@@ -165,7 +167,7 @@ static int look(void *context, pid_t pid)
 int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **ret_rows, struct nc_error *reterr)
 {
 	static const char *const words[] = {[STATE_OK] = "ok", [STATE_UNKNOWN] = "unknown", [STATE_OPEN] = "open"};
-	struct checks checks = {.host = host, .until_ns = nc_now_ns() + (int64_t)DESCRIPTORS_MS * 1000000};
+	struct checks checks = {.host = host, .early = early, .until_ns = nc_now_ns() + (int64_t)DESCRIPTORS_MS * 1000000};
 	json_t *array;
 	int r = nc_cgroup_each_process_below(cgroup_fd, look, &checks);
 

@@ -14,6 +14,7 @@
 #define REFUSED NC_EXPECT_REFUSED
 #define DIRECT NC_CASE_DIRECT_ONLY
 #define PROXY NC_CASE_PROXY_ONLY
+#define APART NC_CASE_APART
 
 /* NULL is no text */
 #define TEXT(text) __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(text), void *), "", text)
@@ -41,6 +42,9 @@
 #define CLASS(family, class, title)                                                                                                                  \
 	PUBLIC("literal." class "." #family, family, NULL, LITERAL_CLASS, class, "curl", "public", title),                                           \
 		PUBLIC("answer." class "." #family, family, NULL, ANSWER_CLASS, class, "curl", "public resolver_filter grant_filter", title)
+#define NAT64(id, protocol, expect, construction, variant, client, switches, flags, title)                                                           \
+	CASE(CONNECT_TIME_PUBLIC_ADDRESS, "public.nat64." id, "nat64_prefix", 6, protocol, expect, construction, variant, client, switches, "",      \
+	     flags, title)
 #define SEPARATE(...) BOTH(AUTHORITY_SEPARATION, __VA_ARGS__)
 /* To an address that nothing lists, past everything polite. */
 #define DENY(id, path, protocol, client, switches, title)                                                                                            \
@@ -153,6 +157,17 @@ const struct nc_case nc_cases[] = {
 	       "who installs the grant is the last to look"),
 	PUBLIC("floor.4", 4, "public canary", LITERAL_CLASS, "metadata", "curl", "floor", "a metadata service, behind the host floor alone"),
 	PUBLIC("floor.6", 6, "public canary", LITERAL_CLASS, "metadata6", "curl", "floor", "a metadata service, behind the host floor alone"),
+	PUBLIC("floor.nat64.6", 6, "public canary", LITERAL_CLASS, "metadata64", "curl", "floor",
+	       "a metadata service behind the known NAT64 prefix, behind the host floor alone"),
+	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.tcp", "host_address", TCP, REFUSED, HOST_LISTED, NULL,
+		     "attempt tcp %t %p", "floor", "", DIRECT, "a listed public address that is the host's own"),
+	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.udp", "host_address", UDP, REFUSED, HOST_LISTED, NULL,
+		     "attempt udp-sendto %t %p", "floor", "", DIRECT, "the same by UDP"),
+	NAT64("listed.6", TCP, REACHED, NAT64_LISTED, "known", "curl", "", 0, "a public address behind the known NAT64 prefix, listed, is reached"),
+	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", APART, "a public address behind the network's own prefix is reached"),
+	NAT64("own.6", TCP, REFUSED, NAT64, "private10", "curl", "public", APART, "10.0.0.0/8 behind the network's own prefix"),
+	NAT64("own.udp.6", UDP, REFUSED, NAT64, "private10", "attempt udp-sendto %t %p", "public", APART | DIRECT, "the same by UDP"),
+	NAT64("own.linklocal.6", TCP, REFUSED, NAT64, "linklocal", "curl", "public", APART, "169.254.0.0/16 behind the network's own prefix"),
 	CLASS(4, "private10", "10.0.0.0/8"),
 	CLASS(4, "private172", "172.16.0.0/12"),
 	CLASS(4, "private192", "192.168.0.0/16"),
@@ -343,8 +358,8 @@ const struct nc_case nc_cases[] = {
 	     NC_CASE_ON_WIRE | DIRECT, "RDS, which the kernel dials itself"),
 	CASE(DEFAULT_DENY, "deny.vsock.4", "vsock", 4, TCP, REFUSED, HELPER, "vsock", "attempt -w %g vsock-local %p", "call_filter family", "", 0,
 	     "a helper outside behind a vsock port"),
-	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p", "call_filter family label listed guard",
-	     "guard_routes", DIRECT, "SMC, which falls back to TCP"),
+	BOTH(DEFAULT_DENY, "deny.smc", "other_families", TCP, REFUSED, UNLISTED, NULL, "attempt smc %t %p",
+	     "call_filter family label listed guard passed", "guard_routes", DIRECT, "SMC, which falls back to TCP"),
 	CASE(DEFAULT_DENY, "deny.tipc.4", "other_families", 4, TCP, REFUSED, HELPER, "tipc", "attempt -w %g tipc %p", "call_filter family", "", 0,
 	     "a helper outside behind a TIPC service"),
 	CASE(DEFAULT_DENY, "deny.tun.4", "tun_device", 4, UDP, REFUSED, FORWARDED, NULL, "attempt tun-send %t %p", "privileges device", "",
@@ -364,7 +379,7 @@ const struct nc_case nc_cases[] = {
 	     "the machine's memory, by a node at another path"),
 	CASE(DEFAULT_DENY, "deny.automounter.4", "automounter", 4, UDP, REFUSED, AUTOMOUNTED, NULL, "attempt look-up %d", "mounts", "", DIRECT,
 	     "a name that the host's automounter is asked to dial"),
-	CASE(DEFAULT_DENY, "deny.vxlan.4", "tunnel_device", 4, UDP, REFUSED, UNLISTED, NULL, "attempt vxlan %i %t %p", "privileges label", "",
+	CASE(DEFAULT_DENY, "deny.vxlan.4", "tunnel_device", 4, UDP, REFUSED, UNLISTED, NULL, "attempt vxlan %i %t %p", "privileges label family", "",
 	     NC_CASE_PRIVILEGED | NC_CASE_ANY_PAYLOAD | DIRECT, "a tunnel of the workload's own"),
 	ACTED("namespace", "new_namespace", TCP, NEW_NAMESPACE, "netns-tcp %g %t %p", "listed", DIRECT, "a network namespace of the workload's own"),
 	ACTED("foreign", "foreign_program", UDP, CANCELLED, "-w %g udp-once %t %p", "egress_destination", NC_CASE_CGROUPS | NC_CASE_APART | DIRECT,
@@ -377,7 +392,7 @@ const struct nc_case nc_cases[] = {
 	MOVED("moved", NULL, "privileges mounts", "out through cgroup.procs"),
 	MOVED("moved.mounts", "privileges", "mounts", "out through cgroup.procs, as root"),
 	MOVED("moved.user", "mounts", "privileges", "out through a cgroup.procs that can be written to by root"),
-	CASE(DEFAULT_DENY, "deny.pins.4", "pins", 4, TCP, REFUSED, POINTED_OUT, NULL, "attempt unpin-tcp %b %t %p", "privileges mounts", "",
+	CASE(DEFAULT_DENY, "deny.pins.4", "pins", 4, TCP, REFUSED, POINTED_OUT, NULL, "attempt unpin-tcp %b %t %p", "privileges mounts passed", "",
 	     NC_CASE_PRIVILEGED | NC_CASE_PINS | NC_CASE_APART | DIRECT, "the pinned links, detached"),
 	POLICY("policy", NULL, "privileges mounts read_only", "a program that writes an entry of its own into the policy"),
 	POLICY("policy.alone", "privileges mounts", "read_only", "the same, and nothing but the map's own refusal"),

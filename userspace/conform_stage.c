@@ -20,6 +20,7 @@
 #include "plain.h"
 
 #define CONTROL_WAIT_MS 4000  /* an answer comes at once, unless the machine is busy */
+#define NFT_WAIT_MS 30000     /* the first rule has the kernel look for its modules, which an emulated machine does slowly */
 #define ENFORCED_WAIT_MS 3300 /* a SYN is sent at 0, 1 and 3 s: several retransmissions pass, or do not, while the captures look */
 
 static int place(struct nc_theatre *theatre, struct nc_spot *spot, struct nc_error *reterr)
@@ -204,6 +205,28 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 	return r < 0 ? r : say(theatre, stage->listed.host, shown, NULL, 30, reterr);
 }
 
+/* An address behind a prefix of 96 bits (RFC 6052, 2.2: the ninth octet is zero). */
+static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	static const union nc_address known = {.bytes = {0x00, 0x64, 0xff, 0x9b}};
+	bool listed = stage->row->construction == NC_CONSTRUCTION_NAT64_LISTED;
+	union nc_address prefix = known, carried;
+	int r = nc_pick_address(theatre, 4, listed ? NULL : stage->row->variant, &carried, reterr);
+
+	if (r == 0 && strcmp(stage->row->variant, "known")) {
+		r = nc_pick_address(theatre, 6, NULL, &prefix, reterr);
+		memset(prefix.bytes + 8, 0, 8);
+		nc_address_text(&prefix, stage->target.literal);
+		snprintf(stage->nat64, sizeof(stage->nat64), "%s/96", stage->target.literal);
+	}
+	memcpy(prefix.bytes + 12, carried.bytes + 12, 4);
+	stage->target.address = prefix;
+	stage->target.site = listed ? NC_SITE_INTERNET : NC_SITE_PRIVATE;
+	stage->target.protocol = stage->row->protocol;
+	stage->target.port = nc_pick_port();
+	return r < 0 ? r : place(theatre, &stage->target, reterr);
+}
+
 /* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */
 static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
@@ -217,6 +240,11 @@ static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	case NC_CONSTRUCTION_ROUTED:
 		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
 		return r < 0 ? r : new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_NAT64:
+	case NC_CONSTRUCTION_NAT64_LISTED:
+		return nat64_target(theatre, stage, reterr);
+	case NC_CONSTRUCTION_HOST_LISTED:
+		return new_spot(theatre, stage->row, NC_SITE_EDGE, NULL, &stage->target, reterr);
 	case NC_CONSTRUCTION_SELF_LISTED:
 		return new_spot(theatre, stage->row, NC_SITE_WORKLOAD, NULL, &stage->target, reterr);
 	case NC_CONSTRUCTION_HANDED_BY_PLANE:
@@ -355,8 +383,8 @@ static int make_folder(const struct nc_theatre *theatre, struct nc_stage *stage,
 	return 0;
 }
 
-/* A rule of the host's in the workload's own namespace, as a service proxy makes them. */
-static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stage, struct nc_error *reterr)
+/* A rule of the host's in the workload's own namespace, as a service proxy makes them. Where there is no nft the case fails, and the matrix goes on. */
+static void rewrite(const struct nc_theatre *theatre, struct nc_stage *stage)
 {
 	const struct nc_spot *from = &stage->listed, *to = &stage->target;
 	bool v4 = stage->row->family == 4;
@@ -372,8 +400,10 @@ static int rewrite(const struct nc_theatre *theatre, const struct nc_stage *stag
 		 v4 ? "ip" : "ip6", from->literal, from->protocol == IPPROTO_UDP ? "udp" : "tcp", from->port, v4 ? "ip" : "ip6", v4 ? "" : "[",
 		 to->literal, v4 ? "" : "]", to->port);
 	nc_netns_path(theatre, NC_SITE_WORKLOAD, netns);
-	r = nc_spawn_bounded(argv, rules, strlen(rules), 5000, &status, &output, &length, nc_plain_enter, &inside);
-	return r < 0 || status ? nc_error_set(reterr, NC_E_WORLD_FAILED, -EIO, "nft cannot make a rule that rewrites a destination") : 0;
+	r = nc_spawn_bounded(argv, rules, strlen(rules), NFT_WAIT_MS, &status, &output, &length, nc_plain_enter, &inside);
+	if (r < 0 || status)
+		nc_error_set(&stage->failure, NC_E_WORLD_FAILED, r < 0 ? r : -EIO, "nft cannot make a rule that rewrites a destination: %.120s",
+			     output ? output : strerror(-r));
 }
 
 static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
@@ -400,7 +430,7 @@ static int set_up(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_
 	if (!r)
 		r = listen_at(theatre, stage, &stage->twin, reterr);
 	if (!r && stage->row->construction == NC_CONSTRUCTION_REWRITTEN)
-		r = rewrite(theatre, stage, reterr);
+		rewrite(theatre, stage);
 	return r < 0 ? r : set_commands(theatre, stage, reterr);
 }
 

@@ -49,8 +49,11 @@ void nc_oci_instance(const char *id, char ret_name[NC_INSTANCE_NAME_MAX + 1]);
  */
 int nc_oci_profile_open(const char *folder, const char *name, int *ret_fd, struct nc_error *reterr);
 
-/* What the launch statement says about the container. */
+/* The container of a hook that waits. */
 struct nc_oci_container {
+	pid_t pid;
+	int pidfd, sealed_fd;
+	/* what the launch statement says about it */
 	const char *id, *bundle;
 	const char *profile; /* the name in the profile folder */
 	bool annotated;	     /* the container's author chose it; else it is the operator's default */
@@ -66,11 +69,16 @@ struct nc_oci_hook {
 	uint64_t log_bytes; /* as launch.h has it */
 };
 
-/* Seals the container of `state` and leaves a supervisor behind. On return every phase of launch.h up to `sealed` has been gone through, or it failed and
- * nothing is left. */
+/* Seals the container of `state` and leaves a supervisor behind. When every phase of launch.h up to `sealed` has been gone through, the calling process ends
+ * with status 0: its memory is the supervisor's. It returns when one has failed, and nothing is left. */
 int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_error *reterr);
 /* Waits until the container's instance is gone and its evidence closed. Ends nothing that lives: DEADLINE then. One that is not there is no error. */
 int nc_oci_stop(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_error *reterr);
+
+/* In the supervisor, before it is called sealed: CGROUP_INVALID unless the process that the hook was told of still lives, in this very cgroup. */
+int nc_oci_still_there(const struct nc_oci_container *container, const char *cgroup, struct nc_error *reterr);
+/* In the supervisor: the hook may go, and the container begin. */
+int nc_oci_tell_sealed(const struct nc_oci_container *container, struct nc_error *reterr);
 
 /* ---- the outside check ---------------------------------------------------------------------------------------------------------------------------- */
 

@@ -2,31 +2,40 @@
 /*
  * oci_hook.c - what a container runtime's hooks do: seal a container before it runs, close its evidence after it has ended
  *
- *   createRuntime   the hook ── fork ──▶ supervisor: `attach` to the container's cgroup, in its network namespace
- *                        ◀── sealed ───  descriptors, session and folder of its own; lives until the cgroup is empty
+ *   createRuntime   the hook ────────▶ supervisor: `attach` to the container's cgroup, in its network namespace
+ *                        ◀── sealed ──  descriptors, session and folder of its own; lives until the cgroup is empty
  *                   the hook exits 0, and the runtime goes on; on anything else it exits otherwise, and the runtime gives up
  *   poststop        waits for the supervisor to have ended; where it was killed, takes the empty instance apart
  *
  * The hook is told the number of a process. Its pidfd is opened first and must still be alive at the end, so that everything in between was asked about that
  * very process. A supervisor that was killed leaves the container behind its cordon (kept): it is the runtime's to end, not ours.
+ *
+ * The supervisor is born with the hook's memory (CLONE_VM), as after vfork, but on a stack of its own: both are the same root, all that was read is there already,
+ * and nothing of it is copied, which costs more than all that the hook does. From then on the hook waits for one byte and leaves, without a clean-up of what is the
+ * supervisor's now; only after the supervisor's end may it do more than make system calls that do not fail: errno, too, is shared.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 #include "cleanup.h"
-#include "json.h"
 #include "launch_state.h"
 #include "oci.h"
 
 #define CREATE_MS 20000 /* a runtime waits for its hook; longer than this something hangs */
 #define STOP_MS 10000
+#define STACK_BYTES (1u << 20)
+#define GUARD_BYTES 65536u /* at its lower end, on any size of page */
 
 /* ---- the supervisor's side -------------------------------------------------------------------------------------------------------------------- */
 
@@ -46,69 +55,36 @@ static int detach(int status_fd, int profile_fd)
 	return fcntl(status_fd, F_GETFD) < 0 || fcntl(profile_fd, F_GETFD) < 0 ? -errno : 0;
 }
 
-static _Noreturn void supervise(struct nc_launch_options *options, int profile_fd)
-{
-	struct nc_error error = {0};
-	int status = NC_EXIT_OURS;
+struct supervisor {
+	const struct nc_launch_options *options;
+	int profile_fd;
+	int hook_fd;	       /* the hook's end of the pipe, which is to be the only one */
+	struct nc_error error; /* why it failed, for the hook to tell */
+};
 
-	if (detach(options->status_fd, profile_fd) == 0 && nc_launch_attach(options, &status, &error) < 0) {
-		/* the hook has heard it through the status descriptor; when the hook is gone, only the system's log is left to hear */
-		syslog(LOG_DAEMON | LOG_ERR, "netcordon: %s: %s: %s", options->instance, nc_error_word(error.code), error.detail);
+/* For clone(2), which wants something that could return. */
+static int supervise(void *context)
+{
+	struct supervisor *supervisor = context;
+	const struct nc_launch_options *options = supervisor->options;
+	int status = NC_EXIT_OURS, r = detach(options->container->sealed_fd, supervisor->profile_fd);
+
+	close(supervisor->hook_fd);
+	if (r < 0)
+		nc_error_sys(&supervisor->error, NC_E_SYSTEM, r, "leave the runtime's session");
+	else if (nc_launch_attach(options, &status, &supervisor->error) < 0) {
+		/* the hook tells it; when the hook is gone, only the system's log is left to hear */
+		syslog(LOG_DAEMON | LOG_ERR, "netcordon: %s: %s: %s", options->instance, nc_error_word(supervisor->error.code),
+		       supervisor->error.detail);
 	}
 	_exit(status);
 }
 
-/* ---- the hook's side ---------------------------------------------------------------------------------------------------------------------------- */
-
-static int told_failure(const json_t *line, struct nc_error *reterr)
+int nc_oci_still_there(const struct nc_oci_container *container, const char *cgroup, struct nc_error *reterr)
 {
-	const char *code = json_string_value(json_object_get(line, "code")), *detail = json_string_value(json_object_get(line, "detail"));
-	const char *pointer = json_string_value(json_object_get(line, "pointer")), *hint = json_string_value(json_object_get(line, "hint"));
-	enum nc_error_code found = NC_E_SYSTEM;
-
-	for (int i = 1; code && i < NC_E_COUNT; i++) {
-		if (!strcmp(nc_error_word((enum nc_error_code)i), code))
-			found = (enum nc_error_code)i;
-	}
-	nc_error_set(reterr, found, -ECANCELED, "%s", detail ? detail : "the supervisor failed");
-	snprintf(reterr->pointer, sizeof(reterr->pointer), "%s", pointer ? pointer : "");
-	return hint && hint[0] ? nc_error_hint(reterr, "%s", hint) : -ECANCELED;
-}
-
-/* The supervisor's first line, which says everything: `sealed`, or `failed` and why. */
-static int await_sealed(int fd, struct nc_error *reterr)
-{
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
-	NC_JSON json_t *line = NULL;
-	char text[8192];
-	size_t length = 0;
-	int r;
-
-	while (length == 0 || text[length - 1] != '\n') {
-		ssize_t got;
-
-		r = poll(&readable, 1, CREATE_MS + 5000);
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r == 0)
-			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "the container's supervisor does not answer");
-		got = r < 0 ? -1 : read(fd, text + length, sizeof(text) - length);
-		if (got <= 0 || (length += (size_t)got) == sizeof(text))
-			return nc_error_set(reterr, NC_E_SYSTEM, -ECHILD, "the container's supervisor ended without a word");
-		if (memchr(text, '\n', length))
-			length = (size_t)((char *)memchr(text, '\n', length) - text) + 1;
-	}
-	r = nc_json_parse(text, length, NC_E_SYSTEM, &line, reterr);
-	if (r < 0)
-		return r;
-	return strcmp(json_string_value(json_object_get(line, "event")) ?: "", "sealed") ? told_failure(line, reterr) : 0;
-}
-
-static int still_there(int pidfd, pid_t pid, const char *cgroup, struct nc_error *reterr)
-{
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	struct pollfd ended = {.fd = container->pidfd, .events = POLLIN};
 	char now[NC_PATH_MAX];
-	int r = nc_cgroup_of_process(pid, now, reterr);
+	int r = nc_cgroup_of_process(container->pid, now, reterr);
 
 	if (r < 0)
 		return r;
@@ -117,6 +93,42 @@ static int still_there(int pidfd, pid_t pid, const char *cgroup, struct nc_error
 	if (strcmp(now, cgroup) != 0)
 		return nc_error_set(reterr, NC_E_CGROUP_INVALID, -EXDEV, "the container's process was moved from %s to %s", cgroup, now);
 	return 0;
+}
+
+int nc_oci_tell_sealed(const struct nc_oci_container *container, struct nc_error *reterr)
+{
+	if (write(container->sealed_fd, "", 1) != 1)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "tell the runtime's hook");
+	close(container->pidfd);
+	close(container->sealed_fd);
+	return 0;
+}
+
+/* ---- the hook's side ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* 1: it is sealed; 0: the supervisor has given up, or ended without a word. Nothing but system calls: the supervisor is at work in the same memory. */
+static int await_sealed(int fd)
+{
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	char byte;
+	int r;
+
+	do
+		r = poll(&readable, 1, CREATE_MS + 5000);
+	while (r < 0 && errno == EINTR);
+	return r <= 0 ? -ETIMEDOUT : read(fd, &byte, 1) == 1;
+}
+
+/* It undoes what it did; a hung one is ended, and what it leaves has no owner. */
+static void await_end(pid_t child)
+{
+	for (int i = 0; i < 500; i++) {
+		if (waitpid(child, NULL, WNOHANG) != 0)
+			return;
+		poll(NULL, 0, 10);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 static int choose_profile(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_oci_container *container, int *ret_fd,
@@ -132,28 +144,35 @@ static int choose_profile(const struct nc_oci_hook *hook, const struct nc_oci_st
 	return nc_oci_profile_open(hook->profiles, container->profile, ret_fd, reterr);
 }
 
-static int with_supervisor(struct nc_launch_options *options, int profile_fd, struct nc_error *reterr)
+/* Returns only when it failed: what lives in this memory is the supervisor then, and the hook leaves by the shortest way. */
+static int with_supervisor(struct supervisor *supervisor, struct nc_oci_container *container, struct nc_error *reterr)
 {
+	void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	NC_CLOSE int here = -1;
 	int ends[2], r;
 	pid_t child;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make a pipe");
-	options->status_fd = ends[1];
-	child = fork();
-	if (child == 0) {
-		close(ends[0]);
-		supervise(options, profile_fd);
-	}
-	r = child < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, -errno, "start the container's supervisor") : 0;
+	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "prepare the container's supervisor");
+	here = supervisor->hook_fd = ends[0];
+	container->sealed_fd = ends[1];
+	child = clone(supervise, (char *)stack + STACK_BYTES, CLONE_VM | SIGCHLD, supervisor);
+	r = child < 0 ? -errno : 0;
 	close(ends[1]);
-	r = r < 0 ? r : await_sealed(ends[0], reterr);
-	close(ends[0]);
-	if (r < 0 && child > 0) { /* it undoes what it did; a hung one is ended, and what it leaves has no owner */
-		for (int i = 0; i < 500 && waitpid(child, NULL, WNOHANG) == 0; i++)
-			poll(NULL, 0, 10);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, r, "start the container's supervisor");
+	r = await_sealed(here);
+	if (r > 0) {
+		syscall(SYS_set_tid_address, NULL); /* else the kernel would write into what the C library knows of its thread */
+		_exit(EXIT_SUCCESS);
 	}
-	return r;
+	await_end(child);
+	if (r < 0)
+		return nc_error_set(reterr, NC_E_DEADLINE, r, "the container's supervisor does not answer");
+	if (!supervisor->error.code)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ECHILD, "the container's supervisor ended without a word");
+	*reterr = supervisor->error;
+	return reterr->status;
 }
 
 int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_error *reterr)
@@ -161,8 +180,9 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	NC_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, state->pid, 0);
 	NC_CLOSE int profile_fd = -1;
 	char instance[NC_INSTANCE_NAME_MAX + 1], cgroup[NC_PATH_MAX], netns[64], profile[64];
-	struct nc_oci_container container = {.id = state->id, .bundle = state->bundle};
+	struct nc_oci_container container = {.id = state->id, .bundle = state->bundle, .pid = state->pid, .pidfd = pidfd};
 	struct nc_launch_options options = NC_LAUNCH_OPTIONS;
+	struct supervisor supervisor = {.options = &options};
 	int r;
 
 	if (pidfd < 0)
@@ -170,6 +190,7 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	r = choose_profile(hook, state, &container, &profile_fd, reterr) ?: nc_cgroup_of_process(state->pid, cgroup, reterr);
 	if (r < 0)
 		return r;
+	supervisor.profile_fd = profile_fd;
 	nc_oci_instance(state->id, instance);
 	snprintf(netns, sizeof(netns), "/proc/%d/ns/net", state->pid);
 	snprintf(profile, sizeof(profile), "/proc/self/fd/%d", profile_fd);
@@ -188,8 +209,7 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	options.log_bytes = hook->log_bytes;
 	options.deadline_ms = CREATE_MS;
 	options.on_death = NC_ON_DEATH_KEEP;
-	r = with_supervisor(&options, profile_fd, reterr);
-	return r < 0 ? r : still_there(pidfd, state->pid, cgroup, reterr);
+	return with_supervisor(&supervisor, &container, reterr);
 }
 
 /* ---- poststop -------------------------------------------------------------------------------------------------------------------------------------- */

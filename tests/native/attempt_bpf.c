@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,8 +23,10 @@ static long bpf(int command, union bpf_attr *attributes)
 static int load(struct attempt *a, enum bpf_prog_type type, enum bpf_attach_type attach, const struct bpf_insn *program, size_t count)
 {
 	union bpf_attr attributes = {.prog_type = type, .expected_attach_type = attach, .insn_cnt = (uint32_t)count};
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
 	long fd;
 
+	setrlimit(RLIMIT_MEMLOCK, &all); /* before 5.11 a program counts against it */
 	attributes.insns = (uintptr_t)program;
 	attributes.license = (uintptr_t) "GPL";
 	strcpy(attributes.prog_name, "somebody_else");

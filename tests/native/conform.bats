@@ -202,3 +202,15 @@ misbehaves() {
 		[ -z "$(find /tmp -maxdepth 1 -name 'nc-conform-*' -newer "$FOLDER/links")" ]
 	done
 }
+
+@test "a host without a working nft costs the cases that need it, not the matrix" {
+	printf '#!/bin/sh\necho no rules today\nexit 1\n' >"$BATS_TEST_TMPDIR/nft"
+	chmod 755 "$BATS_TEST_TMPDIR/nft"
+	# shellcheck disable=SC2016 # for the other shell
+	run -1 timeout 60 unshare -m sh -c 'mount --bind "$0/nft" "$(command -v nft)" && exec "$@" >"$0/result"' "$BATS_TEST_TMPDIR" "$netcordon" conform \
+		--json --driver "$top/build/drivers/none" --provider reference:no-enforcement@1 --case deny.rewrite.tcp.4,deny.tcp.4
+	cp "$BATS_TEST_TMPDIR/result" "$FOLDER/toolless.json"
+	[ "$(outcome toolless deny.tcp.4)" = red ]
+	[ "$(outcome toolless deny.rewrite.tcp.4)" = error ]
+	jq -e '.cases[] | select(.id == "deny.rewrite.tcp.4") | .reason | test("nft cannot make .*no rules today")' "$FOLDER/toolless.json"
+}

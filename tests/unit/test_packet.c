@@ -137,6 +137,57 @@ static void reads_ipv6_with_direct_transport_only(void **state)
 	assert_int_equal(read_packet(&skb, &packet), 0);
 }
 
+/* What the kernel puts before the TCP of a packet that is longer than IPv6 can say, and each way in which it is not quite that. */
+static void reads_the_jumbo_header_of_the_kernel_only(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+		const char *why;
+	} changes[] = {
+		{0, 0x40, "version 4"},
+		{4, 1, "a length of its own"},
+		{5, 8, "a length of its own"},
+		{6, 60, "destination options"},
+		{40, NC_PROTO_UDP, "UDP behind it"},
+		{40, 43, "a routing header behind it"},
+		{40, 0, "another hop-by-hop header behind it"},
+		{41, 1, "more than one option"},
+		{42, 0, "padding"},
+		{42, 5, "a router alert"},
+		{43, 2, "an option of another length"},
+		{47, 0x11, "another length than the packet's"},
+	};
+	uint8_t bytes[68] = {0x60, [6] = NC_PROTO_HOPOPTS, [40] = NC_PROTO_TCP, 0, 0xc2, 4, 0x00, 0x01, 0x11, 0x10, 0x30, 0x39, 0x01, 0xbb};
+	struct __sk_buff skb = {.protocol = htons(NC_ETH_P_IPV6), .len = 40 + 0x11110, .gso_size = 1208};
+	struct nc_packet packet = {};
+
+	(void)state;
+	host_packet = bytes;
+	host_packet_size = sizeof(bytes);
+	assert_int_equal(read_packet(&skb, &packet), 1);
+	assert_int_equal(packet.protocol, NC_PROTO_TCP);
+	assert_int_equal(packet.transport, 48);
+	assert_int_equal(packet.source_port_be, htons(12345));
+	assert_int_equal(packet.destination_port_be, htons(443));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		uint8_t was = bytes[changes[i].at];
+
+		bytes[changes[i].at] = changes[i].value;
+		memset(&packet, 0, sizeof(packet));
+		if (read_packet(&skb, &packet))
+			fail_msg("accepted: %s", changes[i].why);
+		bytes[changes[i].at] = was;
+	}
+	skb.gso_size = 0; /* what a process made by hand is not to be cut */
+	assert_int_equal(read_packet(&skb, &packet), 0);
+	skb.gso_size = 1208;
+	skb.len = 40 + 0x1110;
+	bytes[45] = 0; /* a length for which there is a field */
+	memset(&packet, 0, sizeof(packet));
+	assert_int_equal(read_packet(&skb, &packet), 0);
+}
+
 static void housekeeping_is_neighbour_discovery_at_link_scope(void **state)
 {
 	uint8_t bytes[56] = {0x60};
@@ -361,6 +412,7 @@ int main(void)
 		cmocka_unit_test(reads_plain_ipv4),
 		cmocka_unit_test(refuses_what_is_not_plain_ipv4),
 		cmocka_unit_test(reads_ipv6_with_direct_transport_only),
+		cmocka_unit_test(reads_the_jumbo_header_of_the_kernel_only),
 		cmocka_unit_test(housekeeping_is_neighbour_discovery_at_link_scope),
 		cmocka_unit_test(a_beginning_is_told_from_what_follows),
 		cmocka_unit_test(tcp_passes_only_to_its_admission),

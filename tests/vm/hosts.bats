@@ -77,6 +77,17 @@ refuses() {
 	refuses CAP_BPF 'setpriv --bounding-set -all --inh-caps -all "$netcordon" host up --root "$ROOT"'
 }
 
+@test "root with everything but CAP_BPF and what stands for it" {
+	refuses CAP_BPF 'setpriv --bounding-set -bpf,-sys_admin --inh-caps -all "$netcordon" host up --root "$ROOT"'
+	run -0 alone 'setpriv --bounding-set -bpf "$netcordon" host up --root "$ROOT"; works' # CAP_SYS_ADMIN stands for it
+}
+
+@test "a kernel that does not tell its types (BTF)" {
+	refuses CONFIG_DEBUG_INFO_BTF 'mount -t tmpfs none /sys/kernel/btf; "$netcordon" host up --root "$ROOT"'
+	run ! "$netcordon" host status --root "$ROOT" # nothing was left half made
+	run -0 alone works
+}
+
 @test "an ordinary user" {
 	refuses "root" 'setpriv --reuid 65534 --regid 65534 --clear-groups "$netcordon" host up --root "$ROOT"'
 }
