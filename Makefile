@@ -124,7 +124,7 @@ $B/netcordon.pc: userspace/netcordon.pc.in FORCE
 .PHONY: FORCE
 
 # Provider drivers of the conformance matrix: programs of their own (docs/drivers.md).
-DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o place.o text.o) $B/loader/error.o
+DRIVER_SHARED := $B/drivers/verbs.o $(addprefix $B/userspace/,plain.o spawn.o driver.o json_read.o json_canonical.o json_memory.o place.o text.o) $B/loader/error.o
 $B/drivers/guard: $B/drivers/guard_proxy.o
 $B/drivers/run $B/drivers/attach: $B/drivers/netcordon.o
 $B/drivers/%: $B/drivers/%.o $(DRIVER_SHARED)
@@ -277,7 +277,7 @@ tools-built: $(TOOLS) $B/netcordon-dynamic $B/tests/soak/shift.so $B/mutant/netc
 tests-built: all unit-built packet-built tools-built
 .PHONY: tests-built unit-built packet-built tools-built
 
-$B/tests/bench/%.bpf.o: tests/bench/%.bpf.c
+$B/tests/bench/%.bpf.o: tests/bench/%.bpf.c tests/bench/empty.bpf.c
 	$(say) BPF $@
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
@@ -300,7 +300,7 @@ soak: deps ## MINUTES=10 of launches, updates, kills, floods, full disks and ste
 	$(Q)$(MAKE) --no-print-directory all tools-built
 	$(Q)tests/soak/soak $B $(MINUTES)
 
-BENCH := $(addprefix $B/tests/bench/,call_cost launch_cost hook_cost named_cost empty_hooks fill_maps sign_cost empty.bpf.o)
+BENCH := $(addprefix $B/tests/bench/,call_cost launch_cost hook_cost named_cost empty_hooks fill_maps sign_cost empty.bpf.o lookup.bpf.o)
 bench: deps ## what calls, packets, launches, names and crowds cost, beside nothing, empty hooks, nftables, a proxy, other sandboxes: $B/bench/report.md
 	$(Q)tests/deps bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)

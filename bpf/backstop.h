@@ -73,7 +73,7 @@ static __always_inline int nc_decide_packet(const struct nc_slot *slot, struct n
 		return 1;
 	if (far->protocol != NC_PROTO_UDP)
 		return 0;
-	nc_decide_destination(slot, far, verdict);
+	nc_decide_destination_how(slot, far, verdict, NC_ALONE);
 	if (verdict->decision == NC_REDIRECT) /* a packet cannot be redirected any more */
 		nc_verdict_set(verdict, NC_DENY, NC_REASON_RESOLVER_ABSENT);
 	return verdict->decision == NC_ALLOW;

@@ -2,9 +2,10 @@
 /*
  * packet.h - one IP packet, read once, strictly
  *
- * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport; then TCP or UDP. Everything that is
- * not that has no form that the backstop could compare, and is malformed to it. At egress a cgroup program sees each packet before fragmentation and
- * with its transport header in the first one; ports are never read from anything else.
+ * What is accepted: IPv4 with a header of 20 bytes and no fragment, or IPv6 whose next header is the transport, but for what the kernel itself puts before
+ * the TCP of a packet that is longer than IPv6 can say; then TCP or UDP. Everything that is not that has no form that the backstop could compare, and is
+ * malformed to it. At egress a cgroup program sees each packet before fragmentation and with its transport header in the first one; ports are never read
+ * from anything else.
  */
 #ifndef NC_BPF_PACKET_H
 #define NC_BPF_PACKET_H
@@ -20,6 +21,7 @@
 #define NC_ETH_P_IPV6 0x86dd
 #define NC_PROTO_ICMPV6 58
 #define NC_PROTO_HOPOPTS 0
+#define NC_TCP_FLAGS_AT 13    /* RFC 9293, 3.1 */
 #define NC_LOOPBACK_IFINDEX 1 /* in every network namespace (LOOPBACK_IFINDEX of linux/net.h) */
 
 /* A packet that is meant to die on the way makes a router its destination, and control data of sendmsg sets what setsockopt is refused. No destination is
@@ -48,6 +50,14 @@ struct nc_ipv6_header {
 	union nc_address destination;
 };
 
+/* RFC 2675, section 2, as the only option of a hop-by-hop header. */
+struct nc_jumbo_header {
+	__u8 next_header;
+	__u8 more_words;
+	__u8 option, option_length;
+	__be32 payload_be;
+};
+
 struct nc_ports {
 	__be16 source_be;
 	__be16 destination_be;
@@ -67,48 +77,138 @@ struct nc_packet {
 
 _Static_assert(sizeof(struct nc_ipv4_header) == 20, "IPv4 header");
 _Static_assert(sizeof(struct nc_ipv6_header) == 40, "IPv6 header");
+_Static_assert(sizeof(struct nc_jumbo_header) == 8, "jumbo payload option");
 
-/* Fills `packet` (cleared by the caller). Returns 1 when it is of the accepted form; 0 otherwise, with the addresses as far as they were readable. */
-static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packet *packet)
+/*
+ * Where a device takes more than 64 KiB at once (5.19+, "BIG TCP"), the length stands in a header that the kernel puts there when it sends, or when it has joined
+ * what arrived, and takes away before anything is on a wire. Such a packet is one that is to be cut, of just that length.
+ */
+static __always_inline int nc_packet_is_jumbo(const struct __sk_buff *skb, __be16 payload_be, const struct nc_jumbo_header *jumbo)
+{
+	return !payload_be && skb->gso_size && jumbo->next_header == NC_PROTO_TCP && !jumbo->more_words && jumbo->option == 0xc2 &&
+	       jumbo->option_length == 4 && NC_BE32(jumbo->payload_be) == skb->len - sizeof(struct nc_ipv6_header) && skb->len > 0xffff;
+}
+
+/* A header and what has to follow it, as they lie in the packet. */
+struct nc_ipv4_start {
+	struct nc_ipv4_header header;
+	struct nc_ports ports;
+};
+
+struct nc_ipv6_start {
+	struct nc_ipv6_header header;
+	struct nc_ports ports;
+};
+
+/*
+ * The packet's first `size` bytes where they lie; NULL: there are fewer, or they are not in one piece. What bpf_skb_load_bytes would copy, by two calls less for
+ * each packet. The host's includer provides its own.
+ */
+#ifdef __bpf__
+static __always_inline const void *nc_packet_start(struct __sk_buff *skb, __u32 size)
+{
+	const char *start = (const char *)(long)skb->data;
+
+	return start + size <= (const char *)(long)skb->data_end ? start : 0;
+}
+#endif
+
+static __always_inline int nc_ipv4_read(const struct nc_ipv4_header *header, struct nc_packet *packet)
+{
+	nc_address_map4(&packet->source, header->source_be);
+	nc_address_map4(&packet->destination, header->destination_be);
+	packet->protocol = header->protocol;
+	packet->hop_limit = header->ttl;
+	packet->transport = sizeof(*header);
+	return header->version_length == 0x45 && !(header->fragment_be & NC_BE16(0x3fff));
+}
+
+static __always_inline int nc_ipv6_read(const struct nc_ipv6_header *header, struct nc_packet *packet)
+{
+	packet->source = header->source;
+	packet->destination = header->destination;
+	packet->protocol = header->next_header;
+	packet->hop_limit = header->hop_limit;
+	packet->transport = sizeof(*header);
+	return header->version_class[0] >> 4 == 6;
+}
+
+static __always_inline int nc_ports_read(const struct nc_ports *ports, struct nc_packet *packet)
+{
+	packet->source_port_be = ports->source_be;
+	packet->destination_port_be = ports->destination_be;
+	return 1;
+}
+
+static __always_inline int nc_transport_known(const struct nc_packet *packet)
+{
+	return packet->protocol == NC_PROTO_TCP || packet->protocol == NC_PROTO_UDP;
+}
+
+/* The same by copying: a packet that is shorter than both headers, whose headers do not lie in one piece, or that has one more. */
+static __always_inline int nc_packet_copy(struct __sk_buff *skb, struct nc_packet *packet)
 {
 	union {
 		struct nc_ipv4_header ipv4;
 		struct nc_ipv6_header ipv6;
+		struct nc_jumbo_header jumbo;
 	} header;
 	struct nc_ports ports;
+	__be16 payload_be;
 
+	if (packet->family == 4) {
+		if (bpf_skb_load_bytes(skb, 0, &header.ipv4, sizeof(header.ipv4)) || !nc_ipv4_read(&header.ipv4, packet))
+			return 0;
+	} else {
+		if (bpf_skb_load_bytes(skb, 0, &header.ipv6, sizeof(header.ipv6)) || !nc_ipv6_read(&header.ipv6, packet))
+			return 0;
+		payload_be = header.ipv6.payload_be;
+		if (packet->protocol == NC_PROTO_HOPOPTS && !bpf_skb_load_bytes(skb, packet->transport, &header.jumbo, sizeof(header.jumbo)) &&
+		    nc_packet_is_jumbo(skb, payload_be, &header.jumbo)) {
+			packet->protocol = NC_PROTO_TCP;
+			packet->transport += sizeof(header.jumbo);
+		}
+	}
+	if (!nc_transport_known(packet) || bpf_skb_load_bytes(skb, packet->transport, &ports, sizeof(ports)))
+		return 0;
+	return nc_ports_read(&ports, packet);
+}
+
+/* Fills `packet` (cleared by the caller). Returns 1 when it is of the accepted form; 0 otherwise, with the addresses as far as they were readable. */
+static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packet *packet)
+{
 	if (skb->protocol == NC_BE16(NC_ETH_P_IP)) {
+		const struct nc_ipv4_start *start = nc_packet_start(skb, sizeof(*start));
+
 		packet->family = 4;
-		if (bpf_skb_load_bytes(skb, 0, &header.ipv4, sizeof(header.ipv4)))
-			return 0;
-		nc_address_map4(&packet->source, header.ipv4.source_be);
-		nc_address_map4(&packet->destination, header.ipv4.destination_be);
-		packet->protocol = header.ipv4.protocol;
-		packet->hop_limit = header.ipv4.ttl;
-		packet->transport = sizeof(header.ipv4);
-		if (header.ipv4.version_length != 0x45 || (header.ipv4.fragment_be & NC_BE16(0x3fff)))
-			return 0;
+		if (start)
+			return nc_ipv4_read(&start->header, packet) && nc_transport_known(packet) && nc_ports_read(&start->ports, packet);
 	} else if (skb->protocol == NC_BE16(NC_ETH_P_IPV6)) {
+		const struct nc_ipv6_start *start = nc_packet_start(skb, sizeof(*start));
+
 		packet->family = 6;
-		if (bpf_skb_load_bytes(skb, 0, &header.ipv6, sizeof(header.ipv6)))
-			return 0;
-		packet->source = header.ipv6.source;
-		packet->destination = header.ipv6.destination;
-		packet->protocol = header.ipv6.next_header;
-		packet->hop_limit = header.ipv6.hop_limit;
-		packet->transport = sizeof(header.ipv6);
-		if (header.ipv6.version_class[0] >> 4 != 6)
-			return 0;
+		if (start && start->header.next_header != NC_PROTO_HOPOPTS)
+			return nc_ipv6_read(&start->header, packet) && nc_transport_known(packet) && nc_ports_read(&start->ports, packet);
 	} else {
 		return 0;
 	}
-	if (packet->protocol != NC_PROTO_TCP && packet->protocol != NC_PROTO_UDP)
-		return 0;
-	if (bpf_skb_load_bytes(skb, packet->transport, &ports, sizeof(ports)))
-		return 0;
-	packet->source_port_be = ports.source_be;
-	packet->destination_port_be = ports.destination_be;
-	return 1;
+	return nc_packet_copy(skb, packet);
+}
+
+/*
+ * A segment of a TCP connection that has begun: not SYN without ACK (RFC 9293, 3.1). For a packet that has been read and found plain; 0 where its first bytes do
+ * not lie in one piece.
+ */
+static __always_inline int nc_packet_follows(struct __sk_buff *skb)
+{
+	const struct nc_ipv4_header *ipv4 = nc_packet_start(skb, sizeof(*ipv4) + NC_TCP_FLAGS_AT + 1);
+	const struct nc_ipv6_header *ipv6;
+
+	if (skb->protocol == NC_BE16(NC_ETH_P_IP))
+		return ipv4 && ipv4->protocol == NC_PROTO_TCP && (((const __u8 *)(ipv4 + 1))[NC_TCP_FLAGS_AT] & 0x12) != 0x02;
+	ipv6 = nc_packet_start(skb, sizeof(*ipv6) + NC_TCP_FLAGS_AT + 1);
+	return skb->protocol == NC_BE16(NC_ETH_P_IPV6) && ipv6 && ipv6->next_header == NC_PROTO_TCP &&
+	       (((const __u8 *)(ipv6 + 1))[NC_TCP_FLAGS_AT] & 0x12) != 0x02;
 }
 
 /*

@@ -201,7 +201,10 @@ NC_VERIFIED_ALONE int nc_egress_name_listed(struct __sk_buff *skb)
 	return NC_PASS;
 }
 
-/* May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that endpoint since. */
+/*
+ * May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that endpoint since. The
+ * packets of a connection that has begun do not come here (nc_packet_follows), or only because nothing was to be seen of them at once.
+ */
 NC_VERIFIED_ALONE int nc_egress_endpoint(struct __sk_buff *skb)
 {
 	struct nc_packet packet = {};
@@ -214,7 +217,8 @@ NC_VERIFIED_ALONE int nc_egress_endpoint(struct __sk_buff *skb)
 	if (!label || !slot || !nc_packet_read(skb, &packet) || !nc_address_loopback(&packet.destination))
 		return NC_PASS;
 	/* of a connection only its beginning asks who listens: SYN without ACK (RFC 9293, 3.1) */
-	if (packet.protocol == NC_PROTO_TCP && (bpf_skb_load_bytes(skb, (packet.transport & 0xff) + 13, &flags, 1) || (flags & 0x12) != 0x02))
+	if (packet.protocol == NC_PROTO_TCP &&
+	    (bpf_skb_load_bytes(skb, (packet.transport & 0xff) + NC_TCP_FLAGS_AT, &flags, 1) || (flags & 0x12) != 0x02))
 		return NC_PASS;
 	if (nc_mark_at(skb, slot, &packet.destination, packet.destination_port_be, packet.protocol) != NC_MARK_FOREIGN)
 		return NC_PASS;
@@ -229,7 +233,7 @@ int egress(struct __sk_buff *skb)
 	int decision = nc_egress_packet(skb);
 	__u64 what;
 
-	if (decision == NC_PASS && skb->ifindex == NC_LOOPBACK_IFINDEX) {
+	if (decision == NC_PASS && skb->ifindex == NC_LOOPBACK_IFINDEX && !nc_packet_follows(skb)) {
 		decision = nc_egress_endpoint(skb);
 		barrier_var(decision); /* the verifier, too, must see that nothing else is returned, whatever a compiler knows of the function */
 	}

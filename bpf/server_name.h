@@ -23,13 +23,8 @@
 #ifndef __bpf__
 #include <linux/bpf.h> /* struct __sk_buff; the host's includer provides bpf_skb_load_bytes */
 #endif
+#include "alone.h"
 #include "netcordon_abi.h"
-
-#ifdef __bpf__
-#define NC_VERIFIED_ALONE __attribute__((noinline))
-#else
-#define NC_VERIFIED_ALONE static __attribute__((unused))
-#endif
 
 #ifdef __clang__
 #define NC_UNROLL _Pragma("clang loop unroll(full)")

@@ -42,8 +42,12 @@ static int write_profile(const json_t *request, const char *path)
 static int write_config(const json_t *request, const char *path)
 {
 	NC_JSON json_t *config = json_pack("{s:i s:[s]}", "version", 1, "upstreams", text_at(request, "resolver", NULL));
-	NC_FREE char *text = json_dumps(config, JSON_COMPACT);
+	const char *nat64 = text_at(request, "nat64", NULL);
+	NC_FREE char *text = NULL;
 
+	if (nat64 && *nat64 && json_object_set_new(config, "nat64", json_pack("[s]", nat64)) < 0)
+		return -ENOMEM;
+	text = json_dumps(config, JSON_COMPACT);
 	return text ? write_text(path, text, 0600) : -ENOMEM;
 }
 

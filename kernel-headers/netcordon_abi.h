@@ -313,7 +313,12 @@ struct nc_label {
 	__u64 after;	    /* and where the judging stands behind them (bpf/after_hello.h); 0: nothing is asked of what follows */
 };
 
-/* ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it ------------------------------------ */
+/*
+ * ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it -------------------------------------
+ *
+ * The kernel lays the entries of such a map one behind the other, each with 48 bytes of its own before key and value: 128 together, so that an entry lies in two
+ * cache lines and never in three. Whoever connects to thousands of destinations in turn waits for each line.
+ */
 
 struct nc_seen_key {
 	__u64 generation;
@@ -332,6 +337,7 @@ struct nc_seen_value {
 	__u64 last_ns;	/* at most one of the kernel's ticks (1 to 10 ms) early: the clock is asked once in each */
 	__u32 reported; /* 1: an event was delivered. 0: the ring was full; the next sight tries again */
 	__u32 tick;	/* the programs only: the low bits of the tick that last_ns was read in */
+	__u64 reserved;
 };
 
 /* ---- map `counters`: array, index = slot -------------------------------------------------------------------------------------------------- */
@@ -402,6 +408,7 @@ _Static_assert(sizeof(struct nc_grant_value) == 16, "grant value");
 _Static_assert(sizeof(struct nc_label) == 64, "a label is one cache line");
 _Static_assert(sizeof(struct nc_name_key) == 272, "name key");
 _Static_assert(sizeof(struct nc_seen_key) == 40, "seen key");
+_Static_assert(48 + sizeof(struct nc_seen_key) + sizeof(struct nc_seen_value) == 128, "an entry of seen is two cache lines");
 _Static_assert(sizeof(struct nc_event) == 128, "event");
 _Static_assert(__builtin_offsetof(struct nc_event, destination) == 48, "event");
 _Static_assert(__builtin_offsetof(struct nc_event, comm) == 112, "event");

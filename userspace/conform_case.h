@@ -52,6 +52,11 @@
 	X(WORKLOAD_BY_PLANE, "workload_by_plane", "the plane tries what only the workload lists")                                                    \
 	X(CREDENTIAL, "credential", "a planted plane credential is searched for in every process that serves the workload")                          \
 	X(DIRECT_LISTED, "direct_listed", "the target is listed, and the workload ignores the proxy that it was given")                              \
+	X(HOST_LISTED, "host_listed", "a listed public address that is the host's own: it stands where the provider runs")                           \
+	X(NAT64, "nat64", "mode unrestricted; the network has a NAT64 prefix of its own, behind which the target carries an address of a class")     \
+	X(NAT64_LISTED, "nat64_listed",                                                                                                              \
+	  "the target carries a public address behind a NAT64 prefix, which is the network's own or the known one, and is listed; in the third "     \
+	  "run it is not")                                                                                                                           \
 	X(SELF_LISTED, "self_listed", "a listed public address that stands on the workload's own loopback device")                                   \
 	X(UNSEALED, "unsealed", "the client stands in a cgroup that no policy was given to yet")                                                     \
 	X(CHILD, "child", "root outside moves the client into a child of its cgroup, before it dials an unlisted address")                           \

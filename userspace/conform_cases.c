@@ -14,6 +14,7 @@
 #define REFUSED NC_EXPECT_REFUSED
 #define DIRECT NC_CASE_DIRECT_ONLY
 #define PROXY NC_CASE_PROXY_ONLY
+#define APART NC_CASE_APART
 
 /* NULL is no text */
 #define TEXT(text) __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(text), void *), "", text)
@@ -41,6 +42,9 @@
 #define CLASS(family, class, title)                                                                                                                  \
 	PUBLIC("literal." class "." #family, family, NULL, LITERAL_CLASS, class, "curl", "public", title),                                           \
 		PUBLIC("answer." class "." #family, family, NULL, ANSWER_CLASS, class, "curl", "public resolver_filter grant_filter", title)
+#define NAT64(id, protocol, expect, construction, variant, client, switches, flags, title)                                                           \
+	CASE(CONNECT_TIME_PUBLIC_ADDRESS, "public.nat64." id, "nat64_prefix", 6, protocol, expect, construction, variant, client, switches, "",      \
+	     flags, title)
 #define SEPARATE(...) BOTH(AUTHORITY_SEPARATION, __VA_ARGS__)
 /* To an address that nothing lists, past everything polite. */
 #define DENY(id, path, protocol, client, switches, title)                                                                                            \
@@ -153,6 +157,17 @@ const struct nc_case nc_cases[] = {
 	       "who installs the grant is the last to look"),
 	PUBLIC("floor.4", 4, "public canary", LITERAL_CLASS, "metadata", "curl", "floor", "a metadata service, behind the host floor alone"),
 	PUBLIC("floor.6", 6, "public canary", LITERAL_CLASS, "metadata6", "curl", "floor", "a metadata service, behind the host floor alone"),
+	PUBLIC("floor.nat64.6", 6, "public canary", LITERAL_CLASS, "metadata64", "curl", "floor",
+	       "a metadata service behind the known NAT64 prefix, behind the host floor alone"),
+	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.tcp", "host_address", TCP, REFUSED, HOST_LISTED, NULL,
+		     "attempt tcp %t %p", "floor", "", DIRECT, "a listed public address that is the host's own"),
+	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.udp", "host_address", UDP, REFUSED, HOST_LISTED, NULL,
+		     "attempt udp-sendto %t %p", "floor", "", DIRECT, "the same by UDP"),
+	NAT64("listed.6", TCP, REACHED, NAT64_LISTED, "known", "curl", "", 0, "a public address behind the known NAT64 prefix, listed, is reached"),
+	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", APART, "a public address behind the network's own prefix is reached"),
+	NAT64("own.6", TCP, REFUSED, NAT64, "private10", "curl", "public", APART, "10.0.0.0/8 behind the network's own prefix"),
+	NAT64("own.udp.6", UDP, REFUSED, NAT64, "private10", "attempt udp-sendto %t %p", "public", APART | DIRECT, "the same by UDP"),
+	NAT64("own.linklocal.6", TCP, REFUSED, NAT64, "linklocal", "curl", "public", APART, "169.254.0.0/16 behind the network's own prefix"),
 	CLASS(4, "private10", "10.0.0.0/8"),
 	CLASS(4, "private172", "172.16.0.0/12"),
 	CLASS(4, "private192", "192.168.0.0/16"),

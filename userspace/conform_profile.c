@@ -32,6 +32,7 @@ static void list_network(const struct nc_stage *stage, json_t *destinations)
 	switch (stage->row->construction) {
 	case NC_CONSTRUCTION_LISTED:
 	case NC_CONSTRUCTION_NAMED:
+	case NC_CONSTRUCTION_NAT64_LISTED:
 		if (!third)
 			list(destinations, &stage->target);
 		return;
@@ -46,6 +47,7 @@ static void list_network(const struct nc_stage *stage, json_t *destinations)
 	case NC_CONSTRUCTION_DIRECT_LISTED:
 	case NC_CONSTRUCTION_WORKLOAD_BY_PLANE:
 	case NC_CONSTRUCTION_SELF_LISTED:
+	case NC_CONSTRUCTION_HOST_LISTED:
 	case NC_CONSTRUCTION_EXPIRED:
 		list(destinations, &stage->target);
 		return;
@@ -74,9 +76,8 @@ json_t *nc_stage_profile(const struct nc_stage *stage)
 {
 	enum nc_construction construction = stage->row->construction;
 	json_t *destinations = json_array(), *plane = json_array();
-	const char *mode = construction == NC_CONSTRUCTION_NONE		   ? "none"
-			   : construction == NC_CONSTRUCTION_LITERAL_CLASS ? "unrestricted"
-									   : "allowlist";
+	bool everything = construction == NC_CONSTRUCTION_LITERAL_CLASS || construction == NC_CONSTRUCTION_NAT64;
+	const char *mode = construction == NC_CONSTRUCTION_NONE ? "none" : everything ? "unrestricted" : "allowlist";
 	json_t *network = json_pack("{s:s}", "mode", mode);
 	json_t *profile = json_pack("{s:i s:o}", "version", 1, "network", network);
 

@@ -66,10 +66,10 @@ static json_t *request_of(struct nc_cast *cast, const struct nc_stage *stage, co
 
 	nc_netns_path(&cast->theatre, NC_SITE_WORKLOAD, workload);
 	nc_netns_path(&cast->theatre, NC_SITE_EDGE, edge);
-	return json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s} s:o s:s s:O s:{s:s} s:s s:b}", "version", NC_DRIVER_VERSION, "instance", instance,
+	return json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s} s:o s:s s:O s:{s:s} s:s s:b s:s}", "version", NC_DRIVER_VERSION, "instance", instance,
 			 "scratch", scratch, "options", cast->options->driver_options, "netns", "workload", workload, "edge", edge, "plane", edge,
 			 "link", links(&cast->theatre), "resolver", cast->theatre.resolver_text, "profile", stage->profile, "credentials",
-			 NC_CREDENTIAL_NAME, stage->credential, "off", off, "apart", (stage->row->flags & NC_CASE_APART) != 0);
+			 NC_CREDENTIAL_NAME, stage->credential, "off", off, "apart", (stage->row->flags & NC_CASE_APART) != 0, "nat64", stage->nat64);
 }
 
 /* A failure of the driver becomes part of the run; anything else ends the matrix. */

@@ -205,6 +205,28 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 	return r < 0 ? r : say(theatre, stage->listed.host, shown, NULL, 30, reterr);
 }
 
+/* An address behind a prefix of 96 bits (RFC 6052, 2.2: the ninth octet is zero). */
+static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
+{
+	static const union nc_address known = {.bytes = {0x00, 0x64, 0xff, 0x9b}};
+	bool listed = stage->row->construction == NC_CONSTRUCTION_NAT64_LISTED;
+	union nc_address prefix = known, carried;
+	int r = nc_pick_address(theatre, 4, listed ? NULL : stage->row->variant, &carried, reterr);
+
+	if (r == 0 && strcmp(stage->row->variant, "known")) {
+		r = nc_pick_address(theatre, 6, NULL, &prefix, reterr);
+		memset(prefix.bytes + 8, 0, 8);
+		nc_address_text(&prefix, stage->target.literal);
+		snprintf(stage->nat64, sizeof(stage->nat64), "%s/96", stage->target.literal);
+	}
+	memcpy(prefix.bytes + 12, carried.bytes + 12, 4);
+	stage->target.address = prefix;
+	stage->target.site = listed ? NC_SITE_INTERNET : NC_SITE_PRIVATE;
+	stage->target.protocol = stage->row->protocol;
+	stage->target.port = nc_pick_port();
+	return r < 0 ? r : place(theatre, &stage->target, reterr);
+}
+
 /* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */
 static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
@@ -218,6 +240,11 @@ static int acted_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	case NC_CONSTRUCTION_ROUTED:
 		r = new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->listed, reterr);
 		return r < 0 ? r : new_spot(theatre, stage->row, NC_SITE_INTERNET, NULL, &stage->target, reterr);
+	case NC_CONSTRUCTION_NAT64:
+	case NC_CONSTRUCTION_NAT64_LISTED:
+		return nat64_target(theatre, stage, reterr);
+	case NC_CONSTRUCTION_HOST_LISTED:
+		return new_spot(theatre, stage->row, NC_SITE_EDGE, NULL, &stage->target, reterr);
 	case NC_CONSTRUCTION_SELF_LISTED:
 		return new_spot(theatre, stage->row, NC_SITE_WORKLOAD, NULL, &stage->target, reterr);
 	case NC_CONSTRUCTION_HANDED_BY_PLANE:

@@ -46,6 +46,7 @@ struct nc_stage {
 	const struct nc_case *row;
 	enum nc_run_kind kind;
 	struct nc_spot twin, listed, target;
+	char nat64[72];	  /* the network's own NAT64 prefix, which the driver is told of; "": none */
 	const char *wire; /* how the profile wants the target's name compared; NULL: any */
 	bool has_twin;
 	char token[NC_TOKEN_SIZE], twin_token[NC_TOKEN_SIZE];

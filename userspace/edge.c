@@ -17,8 +17,11 @@
 
 #define EDGE_HIGH 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
 
-/* After vfork: the memory is the parent's, so only calls. `fds` are moved to 3 and up, in their order; -1 leaves its place closed. */
-static void become_edge(const char *path, int fds[EDGE_FREE - EDGE_RING], char *const *argv)
+/*
+ * After vfork: the memory is the parent's, so only calls. `fds` are moved to 3 and up, in their order; -1 leaves its place closed. `program` follows them until
+ * it is executed.
+ */
+static void become_edge(int program, int fds[EDGE_FREE - EDGE_RING], char *const *argv)
 {
 	static char *const no_environment[] = {NULL};
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -34,6 +37,9 @@ static void become_edge(const char *path, int fds[EDGE_FREE - EDGE_RING], char *
 		if (fds[i] >= 0 && (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, EDGE_HIGH)) < 0)
 			_exit(NC_EXIT_OURS);
 	}
+	program = fcntl(program, F_DUPFD_CLOEXEC, EDGE_HIGH);
+	if (program < 0)
+		_exit(NC_EXIT_OURS);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || setsid() < 0)
 		_exit(NC_EXIT_OURS);
@@ -46,9 +52,9 @@ static void become_edge(const char *path, int fds[EDGE_FREE - EDGE_RING], char *
 		if (fds[i] >= 0 && dup2(fds[i], EDGE_RING + i) < 0)
 			_exit(NC_EXIT_OURS);
 	}
-	if (syscall(SYS_close_range, EDGE_FREE, ~0u, 0u) < 0)
+	if (dup3(program, EDGE_FREE, O_CLOEXEC) < 0 || syscall(SYS_close_range, EDGE_FREE + 1, ~0u, 0u) < 0)
 		_exit(NC_EXIT_OURS);
-	execve(path, argv, no_environment);
+	syscall(SYS_execveat, EDGE_FREE, "", argv, no_environment, AT_EMPTY_PATH);
 	_exit(NC_EXIT_OURS);
 }
 
@@ -63,20 +69,31 @@ int nc_edge_program(char ret_path[PATH_MAX])
 	return access(ret_path, X_OK) < 0 ? -errno : 0;
 }
 
-int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
+int nc_edge_open(void)
+{
+	char path[PATH_MAX];
+	int r = nc_edge_program(path), fd;
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int nc_edge_start(int program, int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
 		  struct nc_edge *ret_edge, struct nc_error *reterr)
 {
 	char generation_text[24], uid_text[16];
 	char which[] = {(char)('0' + (resolvers[0].config_fd >= 0) + 2 * (resolvers[1].config_fd >= 0)), '\0'};
 	char *argv[] = {"netcordon-edge", generation_text, uid_text, (char *)runtime, which, NULL};
 	int fds[EDGE_FREE - EDGE_RING] = {ring_fd};
-	char path[PATH_MAX] = "";
 	int pair[2];
 	pid_t pid;
-	int r = nc_edge_program(path);
 
-	if (r < 0)
-		return nc_error_sys(reterr, NC_E_SYSTEM, r, "find the edge's program %.200s", path);
+	if (program < 0) {
+		nc_error_sys(reterr, NC_E_SYSTEM, program, "open the edge's program, which stands beside netcordon's and is called netcordon-edge");
+		return nc_error_hint(reterr, "install netcordon whole, then start another instance");
+	}
 	snprintf(generation_text, sizeof(generation_text), "%llu", (unsigned long long)generation);
 	snprintf(uid_text, sizeof(uid_text), "%u", uid);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -88,7 +105,7 @@ int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runti
 	}
 	pid = vfork();
 	if (pid == 0)
-		become_edge(path, fds, argv);
+		become_edge(program, fds, argv);
 	if (pid < 0) {
 		nc_error_sys(reterr, NC_E_SYSTEM, -errno, "start the edge");
 		close(pair[0]);

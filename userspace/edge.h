@@ -98,8 +98,13 @@ struct nc_edge {
 		.fd = -1                                                                                                                             \
 	}
 
-/* Starts the edge and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
-int nc_edge_start(int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
+/*
+ * The program of an edge, by descriptor (O_PATH, the caller's) or a negative errno. Whoever may start one later opens it when it begins: what stands in the same
+ * place afterwards can be of another build, which speaks otherwise, or nothing.
+ */
+int nc_edge_open(void);
+/* Starts `program` (nc_edge_open) and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
+int nc_edge_start(int program, int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
 		  struct nc_edge *ret_edge, struct nc_error *reterr);
 /* Other names for the resolver of authority i, which goes on: in force when a flush that is asked for afterwards has been answered. */
 int nc_edge_exchange_names(struct nc_edge *edge, int i, int config_fd);

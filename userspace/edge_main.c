@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -325,6 +326,7 @@ int nc_edge_main(int argc, char **argv)
 
 	if (argc != 5 || !edge)
 		return NC_EXIT_OURS;
+	prctl(PR_SET_NAME, argv[0]); /* executed by descriptor it is called by that number */
 	umask(077);
 	edge->generation = strtoull(argv[1], NULL, 10);
 	r = nc_events_open(EDGE_RING, &edge->events, &error);

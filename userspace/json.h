@@ -42,6 +42,14 @@ json_t *nc_json_u64(uint64_t value);
 /* The reverse: exactly the digits that nc_json_u64 writes, so no sign, no leading zero, nothing beyond 2^64 - 1. False: it is not that. */
 bool nc_json_read_u64(const json_t *value, uint64_t *ret_value);
 
+/*
+ * Documents are whole or they are not written (json_memory.c). From nc_json_watch_memory on, a demand of jansson's for memory that fails makes
+ * nc_json_canonical and nc_output_json fail in that thread (-ENOMEM), until nc_json_forget_memory says that what was being made has been given up.
+ */
+void nc_json_watch_memory(void);
+int nc_json_check_memory(struct nc_error *reterr);
+void nc_json_forget_memory(void);
+
 static inline void nc_cleanup_json(json_t **value)
 {
 	json_decref(*value);

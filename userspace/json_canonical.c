@@ -212,8 +212,10 @@ int nc_json_canonical_with(const char *before, const json_t *object, const struc
 			   size_t *ret_length, struct nc_error *reterr)
 {
 	struct output output = {.members = members, .member_count = count};
-	int r;
+	int r = nc_json_check_memory(reterr);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < count; i++)
 		output.size += members[i].length;
 	if (count) { /* at once, not by doubling: what it grew out of would be touched for nothing */

@@ -133,8 +133,10 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 {
 	NC_JSON json_t *value = NULL;
 	json_error_t error;
-	int r;
+	int r = nc_json_check_memory(reterr);
 
+	if (r < 0)
+		return r;
 	if (length > NC_JSON_SIZE_MAX)
 		return nc_error_set(reterr, code, -EFBIG, "the document is larger than %u MiB", NC_JSON_SIZE_MAX >> 20);
 	if (is_blank(text, length))
@@ -142,6 +144,10 @@ int nc_json_parse(const char *text, size_t length, enum nc_error_code code, json
 	if (memchr(text, '\0', length))
 		return nc_error_set(reterr, code, -EINVAL, "not strict JSON: a NUL byte");
 	value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+	r = nc_json_check_memory(reterr); /* reading is over: nothing of it is used */
+	nc_json_forget_memory();
+	if (r < 0)
+		return r;
 	if (!value)
 		return syntax_error(text, length, &error, code, reterr);
 	r = check_value(value, 0, &(const struct nc_place){.code = code}, reterr);

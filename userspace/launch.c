@@ -49,6 +49,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 		.own_netns_fd = -1,
 		.lock_fd = -1,
 		.edge = NC_EDGE_NONE,
+		.edge_program = -1,
 		.resolvers = {NC_EDGE_NO_RESOLVER, NC_EDGE_NO_RESOLVER},
 		.update_fd = -1,
 		.child = NC_CHILD_NONE,

@@ -97,8 +97,8 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr)
 		return launch->evidence ? nc_launch_events_open(launch, reterr)
 					: 0; /* nc_launch_announce opens it: a child is born with a copy of each page */
 	nc_launch_events_close(launch);	     /* a ring has one reader */
-	return nc_edge_start(nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime, launch->resolvers,
-			     &launch->edge, reterr);
+	return nc_edge_start(launch->edge_program, nc_claim_ring_fd(launch->claim), nc_claim_generation(launch->claim), uid, launch->runtime,
+			     launch->resolvers, &launch->edge, reterr);
 }
 
 static int take_identity(struct nc_launch *launch, struct nc_error *reterr)
@@ -139,6 +139,8 @@ static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 {
+	/* for an update too, whatever stands there then; where there is none, who needs it is told */
+	launch->edge_program = nc_edge_open();
 	/* clang-format off */
 	return choose_name(launch, reterr) ?:
 	       nc_claim_new(launch->host, launch->instance, &launch->claim, reterr) ?:
@@ -166,6 +168,7 @@ void nc_undo_seal(struct nc_launch *launch)
 	nc_effective_free(&launch->effective);
 	nc_launch_events_close(launch);
 	nc_edge_end(&launch->edge);
+	nc_forget_fd(&launch->edge_program);
 	nc_launch_names_close(launch);
 	nc_claim_release(launch->claim, &ignored);
 	launch->claim = NULL;

@@ -79,6 +79,7 @@ struct nc_launch {
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
 	struct nc_edge edge;
+	int edge_program;	  /* nc_edge_open's */
 	struct nc_events *events; /* NULL: an edge reads them */
 	struct nc_edge_resolver resolvers[2];
 	uint16_t resolver_port_be[2];

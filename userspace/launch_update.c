@@ -8,8 +8,9 @@
  *   parse, compile, number the names -> names that will leave hand shared addresses on -> reseal both authorities -> grants of names that left are revoked,
  *   ports of those that stay exchanged -> flows that the new policy does not list are ended -> evidence -> the edge told of the new names
  *
- * Up to the reseal an error leaves everything as it was and is told to whoever asked. From there on nothing can go back without a moment of a third policy, so
- * an error then ends the instance. What a profile says about the process is settled at its start and is not looked at again.
+ * Up to the reseal an error leaves everything as it was and is told to whoever asked; that it did is read back, and where it did not the instance ends.
+ * After the reseal nothing can go back without a moment of a third policy, so an error then ends the instance. What a profile says about the process is
+ * settled at its start and is not looked at again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,11 @@ static int prepare(const struct nc_launch *launch, struct revision *revision, st
 
 	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
-	return r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
+	r = r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);
+	if (r == 0 && launch->edge_program < 0 && (revision->names[0].count || revision->names[1].count))
+		r = nc_error_sys(reterr, NC_E_SYSTEM, launch->edge_program,
+				 "names need an edge, whose program was not there when the instance started");
+	return r;
 }
 
 /* For every name of `names` what the policy of `next` lists for it. */
@@ -89,24 +94,41 @@ static int mark_leaving(struct nc_launch *launch, const struct nc_names names[2]
 	return r;
 }
 
-/* Both authorities or neither. */
-static int reseal(struct nc_launch *launch, struct revision *revision, struct nc_error *reterr)
+/*
+ * After a failed exchange nobody knows which policy is in force: the failure may lie behind the store, or in the second authority. So it is asked; an authority
+ * that does not have what it had gets it again, and is asked once more. What cannot be had again is an error that ends the instance: it would live on under a
+ * policy that no record tells of.
+ */
+static int go_back(struct nc_launch *launch, struct nc_error *reterr)
 {
 	struct nc_error second;
 	uint64_t number;
+	int r = mark_leaving(launch, launch->names, launch->names, reterr);
+
+	for (int i = 0; i < 2 && r >= 0; i++) {
+		enum nc_authority authority = i ? NC_AUTHORITY_PLANE : NC_AUTHORITY_WORKLOAD;
+
+		if (nc_claim_check(launch->claim, authority, &launch->images[i], &second) >= 0)
+			continue;
+		nc_claim_reseal(launch->claim, authority, &launch->images[i], &number, &second);
+		r = nc_claim_check(launch->claim, authority, &launch->images[i], reterr);
+	}
+	return r;
+}
+
+/* Both authorities or neither. *ret_fatal: neither can be vouched for. */
+static int reseal(struct nc_launch *launch, struct revision *revision, int *ret_fatal, struct nc_error *reterr)
+{
+	struct nc_error lasting;
 	int r = mark_leaving(launch, launch->names, revision->names, reterr);
-	bool half = false;
 
 	r = r < 0 ? r : nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &revision->images[0], &revision->numbers[0], reterr);
-	if (r == 0) {
-		half = true;
-		r = nc_claim_reseal(launch->claim, NC_AUTHORITY_PLANE, &revision->images[1], &revision->numbers[1], reterr);
-	}
-	if (r < 0) {
-		if (half)
-			nc_claim_reseal(launch->claim, NC_AUTHORITY_WORKLOAD, &launch->images[0], &number, &second);
-		mark_leaving(launch, launch->names, launch->names, &second);
-	}
+	r = r < 0 ? r : nc_claim_reseal(launch->claim, NC_AUTHORITY_PLANE, &revision->images[1], &revision->numbers[1], reterr);
+	if (r >= 0)
+		return r;
+	*ret_fatal = go_back(launch, &lasting);
+	if (*ret_fatal < 0)
+		*reterr = lasting;
 	return r;
 }
 
@@ -385,11 +407,13 @@ int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reter
 	r = receive_profile(fd, &revision, &answer.error);
 	if (r == 0 && ending)
 		r = nc_error_set(&answer.error, NC_E_INSTANCE_ENDING, -ESHUTDOWN, "instance %s is being ended", launch->instance);
-	r = r < 0 ? r : prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &answer.error);
+	r = r < 0 ? r : prepare(launch, &revision, &answer.error) ?: reseal(launch, &revision, &fatal, &answer.error);
 	if (r == 0) {
 		exchange(launch, &revision);
 		r = fatal = follow_up(launch, &revision, &answer.ended, &answer.error);
 	}
+	if (r < 0 && fatal == 0)
+		nc_json_forget_memory(); /* what there was no memory for was the other policy's, and is given up */
 	answer.status = r;
 	send(fd, &answer, sizeof(answer), MSG_NOSIGNAL);
 	revision_free(&revision);

@@ -3,7 +3,9 @@
 #ifndef NC_LAUNCH_UPDATE_H
 #define NC_LAUNCH_UPDATE_H
 
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include "error.h"
 

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 #include "commands.h"
+#include "json.h"
 
 /*
  * A standard descriptor that is closed would be given to the next file that is opened, and a message could end up inside it. The place is taken
@@ -35,6 +36,7 @@ static void arrange_memory(void)
 int main(int argc, char **argv)
 {
 	arrange_memory();
+	nc_json_watch_memory();
 	if (open_standard_descriptors() < 0)
 		return NC_EXIT_FAILED;
 	return nc_commands_main(argc, argv);

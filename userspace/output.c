@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cleanup.h"
+#include "commands.h"
+#include "json.h"
 #include "output.h"
 
 void nc_output_safe(FILE *stream, const char *text)
@@ -69,6 +71,12 @@ void nc_output_error(const struct nc_error *error, bool json)
 
 void nc_output_json(const json_t *document)
 {
+	struct nc_error error = {0};
+
+	if (nc_json_check_memory(&error) < 0) {
+		nc_output_error(&error, true);
+		exit(NC_EXIT_FAILED); /* half a document would be taken for a whole one, and a status of success goes with it */
+	}
 	json_dumpf(document, stdout, JSON_ENSURE_ASCII | JSON_INDENT(2));
 	fputc('\n', stdout);
 }

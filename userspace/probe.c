@@ -2,47 +2,46 @@
 /*
  * probe.c - a process of ours that makes the canary's attempts from inside a cgroup, where no child of the launch is there to make them (attach)
  *
- * It is born inside, with the supervisor's memory (beside.h), which waits for its report meanwhile. Some kernels (seen: 6.18) kill at birth whatever is cloned into a cgroup that cgroup.kill was once written to: where the process
+ * It is born inside. Some kernels (seen: 6.18) kill at birth whatever is cloned into a cgroup that cgroup.kill was once written to: where the process
  * was killed without a word, another is held, moved, and let go.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "beside.h"
 #include "cleanup.h"
 #include "launch_state.h"
 
-#define STACK_BYTES 65536
-
-struct probe {
-	const struct nc_order *order;
-	uid_t uid;
-	int report_fd;
-};
-
-static void probe_main(void *context)
+static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int report_fd)
 {
-	const struct probe *probe = context;
 	struct nc_report report = {.kind = NC_REPORT_CANARY};
 	const char *step = "";
-	int r = nc_privileges_drop(probe->uid, probe->uid, NULL, &step);
+	int r = nc_privileges_drop(uid, uid, NULL, &step);
 
 	if (r < 0)
-		nc_child_fail(probe->report_fd, step, r);
-	nc_canary_attempt(probe->order, report.results, report.ports_be);
-	_exit(write(probe->report_fd, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 121);
+		nc_child_fail(report_fd, step, r);
+	nc_canary_attempt(order, report.results, report.ports_be);
+	_exit(write(report_fd, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 121);
 }
 
-static pid_t start_inside(struct nc_launch *launch, struct probe *probe, struct nc_error *reterr)
+static pid_t start_inside(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
 {
-	static char stack[STACK_BYTES] __attribute__((aligned(16)));
-	pid_t pid = nc_beside_start(nc_claim_cgroup_fd(launch->claim, launch->authority), stack, sizeof(stack), probe_main, probe);
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)nc_claim_cgroup_fd(launch->claim, launch->authority),
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 
-	return pid > 0 ? pid : nc_error_sys(reterr, NC_E_HOST_DENIED, pid, "start the canary's process in the cgroup");
+	if (pid == 0)
+		probe_main(order, launch->identity.uid, report_fd);
+	return pid > 0 ? pid : nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "start the canary's process in the cgroup");
 }
 
 static int move(struct nc_launch *launch, pid_t pid)
@@ -53,7 +52,7 @@ static int move(struct nc_launch *launch, pid_t pid)
 }
 
 /* Whether it is inside needs no second look: outside, its attempts are not refused and the canary fails. */
-static pid_t start_held(struct nc_launch *launch, struct probe *probe, struct nc_error *reterr)
+static pid_t start_held(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
 {
 	int gate[2], r;
 	pid_t pid;
@@ -66,7 +65,7 @@ static pid_t start_held(struct nc_launch *launch, struct probe *probe, struct nc
 		close(gate[1]);
 		if (read(gate[0], &go, 1) != 1)
 			_exit(120);
-		probe_main(probe);
+		probe_main(order, launch->identity.uid, report_fd);
 	}
 	r = pid < 0 ? -errno : move(launch, pid);
 	if (r == 0 && write(gate[1], "", 1) != 1)
@@ -82,17 +81,15 @@ static pid_t start_held(struct nc_launch *launch, struct probe *probe, struct nc
 
 /* One process from its birth to its end: what it reported, and how it ended. */
 static int run(struct nc_launch *launch, const struct nc_order *order,
-	       pid_t (*start)(struct nc_launch *launch, struct probe *probe, struct nc_error *reterr), struct nc_report *ret_report, size_t *ret_got,
-	       int *ret_status, struct nc_error *reterr)
+	       pid_t (*start)(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr),
+	       struct nc_report *ret_report, size_t *ret_got, int *ret_status, struct nc_error *reterr)
 {
-	struct probe probe = {.order = order, .uid = launch->identity.uid};
 	int ends[2], r;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "make a pipe");
-	probe.report_fd = ends[1];
-	pid = start(launch, &probe, reterr);
+	pid = start(launch, order, ends[1], reterr);
 	close(ends[1]);
 	r = pid < 0 ? pid : nc_launch_receive(launch, ends[0], ret_report, sizeof(*ret_report), ret_got, reterr);
 	close(ends[0]);
@@ -101,7 +98,6 @@ static int run(struct nc_launch *launch, const struct nc_order *order,
 			kill(pid, SIGKILL);
 		while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
 			;
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a mark of the memory, which was ours too */
 	}
 	return r;
 }

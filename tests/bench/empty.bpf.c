@@ -14,7 +14,9 @@
 	}
 
 EMPTY("cgroup/sock_create", sock_create, bpf_sock)
+#ifndef LOOKS_UP /* lookup.bpf.c */
 EMPTY("cgroup/connect4", connect4, bpf_sock_addr)
+#endif
 EMPTY("cgroup/connect6", connect6, bpf_sock_addr)
 EMPTY("cgroup/sendmsg4", sendmsg4, bpf_sock_addr)
 EMPTY("cgroup/sendmsg6", sendmsg6, bpf_sock_addr)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fill_maps.c - makes an installed host look crowded: fill_maps MAPS instances|destinations FROM TO
+ * fill_maps.c - makes an installed host look crowded: fill_maps MAPS instances|destinations|listed FROM TO
  *
  * MAPS is the folder in which the maps are pinned. `instances` registers made-up ones, numbers FROM to TO, in free places: slots of both authorities, their
  * cgroups' ids, and a policy of 16 destinations, as a launch writes them. `destinations` adds entries FROM to TO to the policy of the one workload that
- * lives: 20.0.0.0 and what follows, UDP port 443. What is measured afterwards is looked up among these; nothing is behind them.
+ * lives: 20.0.0.0 and what follows, UDP port 443; `listed` adds the same to the map of that name (lookup.bpf.c). What is measured afterwards is looked up among these; nothing is behind them.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -114,6 +114,13 @@ int main(int argc, char **argv)
 		return 2;
 	from = (__u32)strtoul(argv[3], NULL, 10);
 	to = (__u32)strtoul(argv[4], NULL, 10);
+	if (!strcmp(argv[2], "listed")) {
+		batch.fd = map_of(argv[1], "listed");
+		for (__u32 i = from; i < to; i++)
+			add(&batch, 0, 0, i);
+		flush(&batch);
+		return 0;
+	}
 	batch.fd = map_of(argv[1], "workload_policy");
 	authorities = map_of(argv[1], "authorities");
 	cgroups = map_of(argv[1], "authority_of_cgroup");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""sides - the same worker behind nothing, behind empty programs, behind the cordon, behind nftables, each in a namespace and a cgroup of its own
+"""sides - the same worker behind nothing, behind empty programs, behind the cordon, behind nftables, behind empty programs of which one looks something up, each in
+a namespace and a cgroup of its own
 
 Every side's namespace has two cables to one "internet", where call_cost serves on ports 80 and 443: over the first the kernel may send large packets and cut
 them late (GSO), over the second not. Nothing has an uplink. All sides list or allow the same number of destinations. A worker is asked by a line and
@@ -15,6 +16,8 @@ import tempfile
 import time
 
 SIDES = ("nothing", "empty", "netcordon", "nftables")
+LOOKUP = "lookup"
+ALL_SIDES = (*SIDES, LOOKUP)
 DESTINATIONS = 16
 
 
@@ -69,6 +72,7 @@ class Sides:
         self.mark = os.getpid()
         self.name = os.path.basename(self.folder)
         self.mount = cgroup_mount()
+        self.pins = f"/sys/fs/bpf/{self.name}"
         self.far = f"nc-bench-far-{self.mark}"
         self.workers, self.children, self.runs = {}, [], 0
         self.cpus = sorted(os.sched_getaffinity(0))
@@ -78,7 +82,7 @@ class Sides:
         return f"nc-bench-{side[:5]}-{self.mark}"
 
     def address(self, side, cut=False):
-        return f"93.184.{16 + 2 * SIDES.index(side) + cut}.34"
+        return f"93.184.{16 + 2 * ALL_SIDES.index(side) + cut}.34"
 
     def root(self, side):
         return f"{self.mount}/{self.name}/{side}"
@@ -106,7 +110,7 @@ class Sides:
         return self.write("netcordon.conf", json.dumps(document))
 
     def cable(self, side, cut):
-        near, far, address = f"n{int(cut)}", f"f{SIDES.index(side)}{int(cut)}", self.address(side, cut)
+        near, far, address = f"n{int(cut)}", f"f{ALL_SIDES.index(side)}{int(cut)}", self.address(side, cut)
         command("ip", "-n", self.space(side), "link", "add", near, "type", "veth", "peer", "name", far, "netns", self.far)
         for space, device, own in ((self.space(side), near, address[:-2] + "1"), (self.far, far, address)):
             command("ip", "-n", space, "addr", "add", f"{own}/24", "dev", device)
@@ -117,6 +121,7 @@ class Sides:
 
     def __enter__(self):
         os.mkdir(f"{self.mount}/{self.name}")
+        os.mkdir(self.pins)
         command("ip", "netns", "add", self.far)
         command("ip", "-n", self.far, "link", "set", "lo", "up")
         for side in self.sides:
@@ -157,10 +162,10 @@ class Sides:
     def start(self, side):
         if side == "netcordon":
             words = [*self.pinned(), *self.run(self.profile("profile", side), self.tool)]
-        elif side == "empty":
+        elif side in ("empty", LOOKUP):
             os.makedirs(f"{self.root(side)}/slice/leaf")
-            words = self.inside(side, *self.pinned(), f"{self.build}/tests/bench/empty_hooks", f"{self.build}/tests/bench/empty.bpf.o", self.root(side),
-                                f"{self.root(side)}/slice", "sh", "-c", f'echo 0 >{self.root(side)}/slice/leaf/cgroup.procs; exec "$@"', "sh", self.tool)
+            words = self.inside(side, "env", f"LISTED={self.pins}/listed", *self.pinned(), f"{self.build}/tests/bench/empty_hooks",
+                                f"{self.build}/tests/bench/{side}.bpf.o", self.root(side), f"{self.root(side)}/slice", "sh", "-c", f'echo 0 >{self.root(side)}/slice/leaf/cgroup.procs; exec "$@"', "sh", self.tool)
         else:
             if side == "nftables":
                 self.filter(side)
@@ -194,6 +199,7 @@ class Sides:
             subprocess.run(["ip", "netns", "del", space], capture_output=True, timeout=60)
         for folder, _, _ in os.walk(f"{self.mount}/{self.name}", topdown=False):
             self.remove(folder)
+        shutil.rmtree(self.pins, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @staticmethod

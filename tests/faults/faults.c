@@ -4,8 +4,9 @@
  *
  * Linked into build/netcordon-faults by the linker's --wrap, for each name in CALLS: no line of the program knows of it. N comes from the name under which the
  * program is started, netcordon@N for system calls and netcordon@mN for memory, so that nothing depends on an environment. With netcordon@kN whoever
- * makes the Nth system call is killed there. Supervisor, init and command count together, in shared memory; the edge is a program of its own and is left alone. The command's
- * exec ends the counting: everything before it must be undone without a trace.
+ * makes the Nth system call is killed there; with netcordon@uN (@umN) the Nth of an update fails, counted from where the supervisor takes the request to its
+ * answer, that included. Supervisor, init and command count together, in shared memory; the edge is a program of its own and is left alone. The command's exec ends
+ * the counting: everything before it must be undone without a trace.
  *
  * Calls that only take apart (close, unlink, rmdir, kill, wait, munmap) are not in the list: what cannot be removed cannot be expected to be gone.
  *
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "launch_update.h"
 
 /* name, what it returns when it fails */
 /* clang-format off */
@@ -40,7 +42,7 @@
 
 struct counter {
 	unsigned long made, at;
-	bool over, memory, kills, told;
+	bool over, memory, kills, told, update, runs;
 	char name[32];
 };
 
@@ -57,13 +59,18 @@ __attribute__((constructor)) static void begin(void)
 	if (memory == MAP_FAILED)
 		abort();
 	counter = memory;
-	counter->memory = at[1] == 'm';
-	counter->kills = at[1] == 'k';
-	counter->at = strtoul(at + (counter->memory || counter->kills ? 2 : 1), NULL, 10);
+	at++;
+	counter->update = counter->over = *at == 'u';
+	at += counter->update;
+	counter->memory = *at == 'm';
+	counter->kills = *at == 'k';
+	counter->at = strtoul(at + (counter->memory || counter->kills), NULL, 10);
 }
 
 static bool fails(const char *name, bool memory)
 {
+	if (counter && counter->update && counter->runs && !strcmp(name, "accept4")) /* before, it is the canary's */
+		counter->over = false;
 	if (!counter || counter->over || counter->memory != memory || __atomic_add_fetch(&counter->made, 1, __ATOMIC_SEQ_CST) != counter->at)
 		return false;
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
@@ -82,12 +89,22 @@ __attribute__((destructor)) static void end(void)
 		dprintf(9, "%lu %s\n", counter->made, counter->name);
 }
 
+/* The answer is the last that an update does; what follows, the instance's end among it, is nobody's update. */
+static bool ends_update(const char *name, long size)
+{
+	return counter && counter->update && !strcmp(name, "send") && size == sizeof(struct nc_update_answer);
+}
+
 #define WRAP(name, failure, memory)                                                                                                                  \
 	long __real_##name(long a, long b, long c, long d, long e, long f);                                                                          \
 	long __wrap_##name(long a, long b, long c, long d, long e, long f);                                                                          \
 	long __wrap_##name(long a, long b, long c, long d, long e, long f)                                                                           \
 	{                                                                                                                                            \
-		return fails(#name, memory) ? failure : __real_##name(a, b, c, d, e, f);                                                             \
+		bool failed = fails(#name, memory);                                                                                                  \
+                                                                                                                                                     \
+		if (ends_update(#name, c))                                                                                                           \
+			counter->over = true;                                                                                                        \
+		return failed ? failure : __real_##name(a, b, c, d, e, f);                                                                           \
 	}
 #define WRAP_CALL(name, failure) WRAP(name, failure, false)
 #define WRAP_DEMAND(name, failure) WRAP(name, failure, true)
@@ -99,6 +116,6 @@ long __wrap_execvp(const char *file, char *const *argv);
 long __wrap_execvp(const char *file, char *const *argv)
 {
 	if (counter)
-		counter->over = true;
+		counter->over = counter->runs = true;
 	return __real_execvp(file, argv);
 }

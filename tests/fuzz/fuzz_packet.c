@@ -8,14 +8,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct __sk_buff skb = {};
-	struct nc_packet packet = {};
+	struct nc_packet packet = {}, copied = {};
+	int plain;
 
 	if (!size)
 		return 0;
 	skb.protocol = bytes[0] & 1 ? NC_BE16(NC_ETH_P_IP) : NC_BE16(NC_ETH_P_IPV6);
 	host_packet = bytes + 1;
 	host_packet_size = size - 1;
-	if (nc_packet_read(&skb, &packet)) {
+	host_packet_scattered = 1;
+	plain = nc_packet_read(&skb, &copied);
+	host_packet_scattered = 0;
+	if (nc_packet_read(&skb, &packet) != plain || memcmp(&packet, &copied, sizeof(packet)))
+		abort();
+	if (plain) {
 		if (packet.protocol != NC_PROTO_TCP && packet.protocol != NC_PROTO_UDP)
 			abort();
 		if (packet.transport != (packet.family == 4 ? 20 : 40) || host_packet_size < packet.transport + 4)

@@ -27,7 +27,8 @@ faulty() {
 # Instances, cgroups of instances, entries of any map.
 nothing_left() {
 	[ "$(find "$ROOT"/netcordon-*.slice -mindepth 1 -type d | wc -l)" -eq 0 ] || { find "$ROOT"/netcordon-*.slice -mindepth 1 -type d >&2; return 1; }
-	"$netcordon" host status --root "$ROOT" --json | jq -e '.instances.used == 0 and .orphans_ended == 0 and .entries == {policy: 0, grants: 0, seen: 0}' >/dev/null
+	"$netcordon" host status --root "$ROOT" --json >"$WORLD/status"
+	jq -e '.instances.used == 0 and .orphans_ended == 0 and .entries == {policy: 0, grants: 0, seen: 0}' "$WORLD/status" >/dev/null || { cat "$WORLD/status" >&2; return 1; }
 }
 
 # What the last launch did wrong, as one word and its output; nothing where it did well.
@@ -72,6 +73,66 @@ sweep() {
 
 @test "system calls" { sweep "" "${EVERY:-13}"; }
 @test "demands for memory" { sweep m "${EVERY:-37}"; }
+
+# update_faulty NAME AFTER: an instance under that name of the program gets another policy; $answered, $updates recorded, $verified, and $status of its end
+update_faulty() {
+	local running
+	rm -rf "$WORLD/evidence" "$WORLD"/marks/*
+	bash -c 'exec -a "$0" "$@"' "$1" "$top/build/netcordon-faults" run --instance faulty --profile "$WORLD/profile.json" --root "$ROOT" \
+		--netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- \
+		sh -c "touch $WORLD/marks/ran; until [ -e $WORLD/marks/end ]; do sleep 0.02; done" 3>&- 9>"$WORLD/failed" >"$WORLD/out" 2>&1 &
+	running=$! answered=0 status=0 verified=0
+	eventually 100 "[ -e $WORLD/marks/ran ]"
+	timeout 60 "$netcordon" update --root "$ROOT" faulty --profile "$2" >"$WORLD/said" 2>&1 || answered=$?
+	touch "$WORLD/marks/end"
+	wait $running || status=$?
+	failed=$(cat "$WORLD/failed")
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/key.pub" >"$WORLD/verdict" || verified=$?
+	updates=$(grep -c '"kind":"update"' "$WORLD/evidence/events.jsonl" || true)
+}
+
+# What the last update did wrong. Either the exchange was made and is recorded, or the policy before is in force and the instance lives on, or it has ended with
+# an error and evidence that does not call itself complete. An answer that could not be sent is one that the asker did not get.
+update_finding() {
+	if [ "$verified" -eq 0 ]; then
+		jq -e .policy_intact "$WORLD/evidence/closing.json" >/dev/null || echo "not what was sealed"
+		[[ $updates -eq $((answered == 0)) || ${failed#* } = send ]] || echo "$updates updates recorded, answered $answered: $(cat "$WORLD/said")"
+		[ "$status" -eq 0 ] || echo "status $status: $(cat "$WORLD/out")"
+	elif [ "$status" -ne 125 ]; then
+		echo "status $status, $(cat "$WORLD/verdict")"
+	elif [ "$answered" -eq 0 ]; then
+		echo "ended, and answered that it was done"
+	fi
+	nothing_left || echo "something is left"
+}
+
+# sweep_update PREFIX STEP: to a narrower list, to none, and to everything public, in turn
+sweep_update() {
+	local n what tried=0 refused=0 ended=0 found=0 after=(none narrow open)
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	jq '.network.destinations |= .[:1]' "$WORLD/profile.json" >"$WORLD/narrow.json"
+	echo '{"version": 1, "network": {"mode": "none"}}' >"$WORLD/none.json"
+	echo '{"version": 1, "network": {"mode": "unrestricted"}}' >"$WORLD/open.json"
+	for ((n = ${FROM:-1}; n < ${TO:-2000}; n += $2)); do
+		update_faulty "netcordon@u$1$n" "$WORLD/${after[$((tried % 3))]}.json"
+		[ -n "${failed#* }" ] || break
+		tried=$((tried + 1))
+		[ "$answered" -eq 0 ] || refused=$((refused + 1))
+		[ "$status" -eq 0 ] || ended=$((ended + 1))
+		what=$(update_finding)
+		[ -n "$what" ] || continue
+		echo "call $n ($failed) to ${after[$(((tried - 1) % 3))]}: $what" >&2
+		[ $((found += 1)) -lt 20 ] || break
+	done
+	echo "# $tried calls made to fail, $refused of them were an error for whoever asked, $ended ended the instance" >&3
+	[ "$found" -eq 0 ]
+	[ -z "${TO-}" ] || return 0
+	[[ $tried -ge 5 && $refused -ge 3 ]]
+	[[ $answered -eq 0 && $status -eq 0 && $updates -eq 1 ]] # the positive twin
+}
+
+@test "an update whose system calls fail in turn: what is signed holds" { sweep_update "" "${EVERY:-11}"; }
+@test "an update whose demands for memory fail in turn: what is signed holds" { sweep_update m "${EVERY:-37}"; }
 
 # The kernel's part stands whoever dies: the next look at the host ends what is left. Evidence that was begun is open or incomplete, and never false.
 @test "killed at system calls, supervisor and init alike" {

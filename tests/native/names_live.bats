@@ -278,3 +278,55 @@ arrives() { arrived '.event=="data" and (.local | startswith("tcp " + $a + " "))
 	[ "$status" -ne 0 ]
 	[[ $output == *incomplete* || $output == *open* ]]
 }
+
+# As a package manager does it: another file in the place of each.
+@test "netcordon is installed anew under a live instance: an update that needs an edge has the one of its own build" {
+	local file
+	listed literal "{\"host\":\"$PUB_B\",\"port\":443}"
+	listed stay "$(name stay)"
+	cp "$WORLD/literal.json" "$WORLD/profile.json"
+	mkdir "$WORLD/installed"
+	cp "$netcordon" "$netcordon-edge" "$WORLD/installed/"
+	netcordon=$WORLD/installed/netcordon obedient anew-"$WL"
+	for file in netcordon netcordon-edge; do
+		cp /bin/false "$WORLD/installed/new"
+		mv "$WORLD/installed/new" "$WORLD/installed/$file"
+	done
+	[[ $(readlink "/proc/$(supervisor)/exe") == *" (deleted)" ]]
+	run ! pgrep -P "$(supervisor)" -x netcordon-edge
+	mark
+	work "'$tools/attempt' tcp $PUB_B 443"
+	[ "$status" -eq 0 ]
+	update "$WORLD/stay.json"
+	pgrep -P "$(supervisor)" -x netcordon-edge
+	mark
+	work "getent ahostsv4 stay.example && '$tools/attempt' tcp $PUB_A 443"
+	[ "$status" -eq 0 ]
+	work "'$tools/attempt' tcp $PUB_B 443"
+	[ "$status" -eq 1 ]
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+	dismissed
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+}
+
+@test "an instance whose installation has no edge: an update to names is refused, and the policy before stays in force" {
+	listed literal "{\"host\":\"$PUB_B\",\"port\":443}"
+	listed stay "$(name stay)"
+	cp "$WORLD/literal.json" "$WORLD/profile.json"
+	mkdir "$WORLD/half"
+	cp "$netcordon" "$WORLD/half/"
+	netcordon=$WORLD/half/netcordon obedient half-"$WL"
+	run -3 update "$WORLD/stay.json"
+	[[ $output == *"whose program was not there"* ]]
+	mark
+	work "'$tools/attempt' tcp $PUB_B 443"
+	[ "$status" -eq 0 ]
+	work "'$tools/attempt' tcp $PUB_A 443"
+	[ "$status" -eq 1 ]
+	reached $PUB_B 443
+	nothing_reached $PUB_A 443
+	dismissed
+	run ! event '.kind=="update"'
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem"
+}

@@ -18,8 +18,7 @@ setup_file() {
 	mkdir -m 1777 "$WORLD/open"
 	chmod 755 "$WORLD"
 	cp "$netcordon" "$WORLD/never-ready/netcordon"
-	printf '#!/bin/sh\nexec sleep 60\n' >"$WORLD/never-ready/netcordon-edge"
-	chmod 755 "$WORLD/never-ready/netcordon-edge"
+	cp "$tools/launch_tool" "$WORLD/never-ready/netcordon-edge"
 	mkfifo "$WORLD/hold"
 	nc host up
 }

@@ -23,6 +23,19 @@ static union nc_address address(const char *text)
 /* An IPv4 UDP packet from 10.0.0.1:1000 to 93.184.216.34:443. */
 static const uint8_t plain4[] = {0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 93, 184, 216, 34, 0x03, 0xe8, 0x01, 0xbb, 0, 8, 0, 0};
 
+/* Read where its headers lie, and once more by copying them: the same must come out. */
+static int read_packet(struct __sk_buff *skb, struct nc_packet *packet)
+{
+	struct nc_packet copied = *packet;
+	int r = nc_packet_read(skb, packet);
+
+	host_packet_scattered = 1;
+	assert_int_equal(nc_packet_read(skb, &copied), r);
+	host_packet_scattered = 0;
+	assert_memory_equal(packet, &copied, sizeof(copied));
+	return r;
+}
+
 static int read4(uint8_t *bytes, size_t size, struct nc_packet *packet)
 {
 	struct __sk_buff skb = {.protocol = htons(NC_ETH_P_IP)};
@@ -30,7 +43,7 @@ static int read4(uint8_t *bytes, size_t size, struct nc_packet *packet)
 	host_packet = bytes;
 	host_packet_size = size;
 	memset(packet, 0, sizeof(*packet));
-	return nc_packet_read(&skb, packet);
+	return read_packet(&skb, packet);
 }
 
 static void reads_plain_ipv4(void **state)
@@ -110,17 +123,68 @@ static void reads_ipv6_with_direct_transport_only(void **state)
 	bytes[43] = 0xbb;
 	host_packet = bytes;
 	host_packet_size = sizeof(bytes);
-	assert_int_equal(nc_packet_read(&skb, &packet), 1);
+	assert_int_equal(read_packet(&skb, &packet), 1);
 	assert_memory_equal(&packet.destination, &expected, 16);
 	for (int next = 0; next < 256; next++) {
 		bytes[6] = (uint8_t)next;
 		memset(&packet, 0, sizeof(packet));
-		assert_int_equal(nc_packet_read(&skb, &packet), next == NC_PROTO_TCP || next == NC_PROTO_UDP);
+		assert_int_equal(read_packet(&skb, &packet), next == NC_PROTO_TCP || next == NC_PROTO_UDP);
 	}
 	bytes[6] = NC_PROTO_TCP;
 	bytes[0] = 0x40;
-	assert_int_equal(nc_packet_read(&skb, &packet), 0);
+	assert_int_equal(read_packet(&skb, &packet), 0);
 	skb.protocol = htons(0x0806);
+	assert_int_equal(read_packet(&skb, &packet), 0);
+}
+
+/* What the kernel puts before the TCP of a packet that is longer than IPv6 can say, and each way in which it is not quite that. */
+static void reads_the_jumbo_header_of_the_kernel_only(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t value;
+		const char *why;
+	} changes[] = {
+		{0, 0x40, "version 4"},
+		{4, 1, "a length of its own"},
+		{5, 8, "a length of its own"},
+		{6, 60, "destination options"},
+		{40, NC_PROTO_UDP, "UDP behind it"},
+		{40, 43, "a routing header behind it"},
+		{40, 0, "another hop-by-hop header behind it"},
+		{41, 1, "more than one option"},
+		{42, 0, "padding"},
+		{42, 5, "a router alert"},
+		{43, 2, "an option of another length"},
+		{47, 0x11, "another length than the packet's"},
+	};
+	uint8_t bytes[68] = {0x60, [6] = NC_PROTO_HOPOPTS, [40] = NC_PROTO_TCP, 0, 0xc2, 4, 0x00, 0x01, 0x11, 0x10, 0x30, 0x39, 0x01, 0xbb};
+	struct __sk_buff skb = {.protocol = htons(NC_ETH_P_IPV6), .len = 40 + 0x11110, .gso_size = 1208};
+	struct nc_packet packet = {};
+
+	(void)state;
+	host_packet = bytes;
+	host_packet_size = sizeof(bytes);
+	assert_int_equal(nc_packet_read(&skb, &packet), 1);
+	assert_int_equal(packet.protocol, NC_PROTO_TCP);
+	assert_int_equal(packet.transport, 48);
+	assert_int_equal(packet.source_port_be, htons(12345));
+	assert_int_equal(packet.destination_port_be, htons(443));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		uint8_t was = bytes[changes[i].at];
+
+		bytes[changes[i].at] = changes[i].value;
+		memset(&packet, 0, sizeof(packet));
+		if (nc_packet_read(&skb, &packet))
+			fail_msg("accepted: %s", changes[i].why);
+		bytes[changes[i].at] = was;
+	}
+	skb.gso_size = 0; /* what a process made by hand is not to be cut */
+	assert_int_equal(nc_packet_read(&skb, &packet), 0);
+	skb.gso_size = 1208;
+	skb.len = 40 + 0x1110;
+	bytes[45] = 0; /* a length for which there is a field */
+	memset(&packet, 0, sizeof(packet));
 	assert_int_equal(nc_packet_read(&skb, &packet), 0);
 }
 
@@ -141,7 +205,7 @@ static void housekeeping_is_neighbour_discovery_at_link_scope(void **state)
 			bytes[6] = NC_PROTO_ICMPV6;
 			bytes[7] = (uint8_t)hops;
 			bytes[40] = (uint8_t)type;
-			nc_packet_read(&skb, &packet);
+			read_packet(&skb, &packet);
 			assert_int_equal(nc_packet_is_housekeeping(&skb, &packet), hops == 255 && (type == 133 || type == 135 || type == 136));
 		}
 	}
@@ -152,7 +216,7 @@ static void housekeeping_is_neighbour_discovery_at_link_scope(void **state)
 		memcpy(bytes + 24, &far, 16);
 		bytes[7] = 255;
 		bytes[40] = (uint8_t)type;
-		nc_packet_read(&skb, &packet);
+		read_packet(&skb, &packet);
 		assert_int_equal(nc_packet_is_housekeeping(&skb, &packet), 0);
 	}
 	/* a listener report: hop-by-hop, hop limit 1, link scope */
@@ -164,13 +228,47 @@ static void housekeeping_is_neighbour_discovery_at_link_scope(void **state)
 	bytes[40] = NC_PROTO_ICMPV6;
 	bytes[41] = 0;
 	bytes[48] = 143;
-	nc_packet_read(&skb, &packet);
+	read_packet(&skb, &packet);
 	assert_int_equal(nc_packet_is_housekeeping(&skb, &packet), 1);
 	bytes[48] = 128;
 	assert_int_equal(nc_packet_is_housekeeping(&skb, &packet), 0);
 	bytes[48] = 143;
 	packet.hop_limit = 2;
 	assert_int_equal(nc_packet_is_housekeeping(&skb, &packet), 0);
+}
+
+/* Only what is seen at once counts as a segment of a connection that has begun: all else is asked who waits for it. */
+static void a_beginning_is_told_from_what_follows(void **state)
+{
+	uint8_t ipv4[40] = {0x45}, ipv6[60] = {0x60};
+	struct __sk_buff skb4 = {.protocol = htons(NC_ETH_P_IP)}, skb6 = {.protocol = htons(NC_ETH_P_IPV6)}, neither = {.protocol = htons(0x0806)};
+
+	(void)state;
+	ipv4[9] = ipv6[6] = NC_PROTO_TCP;
+	for (int flags = 0; flags < 256; flags++) {
+		int follows = !(flags & 0x02) || (flags & 0x10); /* SYN, ACK */
+
+		ipv4[20 + 13] = ipv6[40 + 13] = (uint8_t)flags;
+		host_packet = ipv4;
+		host_packet_size = sizeof(ipv4);
+		assert_int_equal(nc_packet_follows(&skb4), follows);
+		host_packet = ipv6;
+		host_packet_size = sizeof(ipv6);
+		assert_int_equal(nc_packet_follows(&skb6), follows);
+		assert_int_equal(nc_packet_follows(&neither), 0);
+		host_packet_size = 40 + 13;
+		assert_int_equal(nc_packet_follows(&skb6), 0);
+		host_packet = ipv4;
+		host_packet_size = 20 + 13;
+		assert_int_equal(nc_packet_follows(&skb4), 0);
+	}
+	host_packet_size = sizeof(ipv4);
+	assert_int_equal(nc_packet_follows(&skb4), 1);
+	host_packet_scattered = 1;
+	assert_int_equal(nc_packet_follows(&skb4), 0);
+	host_packet_scattered = 0;
+	ipv4[9] = NC_PROTO_UDP;
+	assert_int_equal(nc_packet_follows(&skb4), 0);
 }
 
 static struct nc_slot slot_of(__u8 authority, __u8 mode, __u8 flags)
@@ -314,7 +412,9 @@ int main(void)
 		cmocka_unit_test(reads_plain_ipv4),
 		cmocka_unit_test(refuses_what_is_not_plain_ipv4),
 		cmocka_unit_test(reads_ipv6_with_direct_transport_only),
+		cmocka_unit_test(reads_the_jumbo_header_of_the_kernel_only),
 		cmocka_unit_test(housekeeping_is_neighbour_discovery_at_link_scope),
+		cmocka_unit_test(a_beginning_is_told_from_what_follows),
 		cmocka_unit_test(tcp_passes_only_to_its_admission),
 		cmocka_unit_test(an_older_admission_is_judged_again),
 		cmocka_unit_test(udp_is_looked_up_packet_by_packet),
