@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <sys/resource.h>
+#include "json.h"
 #include "launch_state.h"
 
 static const struct nc_phase run_phases[] = {
@@ -99,8 +100,10 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 		r = phases[reached++].run(launch, reterr);
 	}
 	*ret_status = r < 0 ? failure_status(launch) : nc_launch_exit_status(launch);
-	if (r < 0)
+	if (r < 0) {
+		nc_json_forget_memory(); /* what was being made is given up, and a Runner is to hear that; nothing below writes a document of it */
 		nc_status_failed(launch, reterr);
+	}
 	while (reached-- > 0) {
 		if (phases[reached].undo)
 			phases[reached].undo(launch);

@@ -20,7 +20,8 @@ faulty() {
 	rm -rf "$WORLD/evidence" "$WORLD"/marks/*
 	status=0
 	bash -c 'exec -a "$0" "$@"' "$1" "$top/build/netcordon-faults" run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" \
-		--evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- touch "$WORLD/marks/ran" 9>"$WORLD/failed" >"$WORLD/out" 2>&1 || status=$?
+		--evidence "$WORLD/evidence" --key "$WORLD/key.pem" --status-fd 8 -- touch "$WORLD/marks/ran" 8>"$WORLD/lines" 9>"$WORLD/failed" \
+		>"$WORLD/out" 2>&1 || status=$?
 	failed=$(cat "$WORLD/failed")
 }
 
@@ -48,9 +49,12 @@ finding() {
 	nothing_left || echo "something is left"
 }
 
+# Was the Runner told, on the status descriptor? A launch that fails before its first phase has nothing to tell there.
+told() { [ "$(tail -n 1 "$WORLD/lines" | jq -r .event)" = failed ]; }
+
 # sweep PREFIX STEP: until a launch makes fewer calls than the one that was to fail, or FROM and TO where a piece is wanted. All findings are told.
 sweep() {
-	local n refused=0 tried=0 found=0 what
+	local n refused=0 tried=0 found=0 what heard=""
 	# From the fourth: main looks at three descriptors before it knows that it is a launch.
 	for ((n = ${FROM:-4}; n < ${TO:-6000}; n += $2)); do
 		faulty "netcordon@$1$n"
@@ -58,12 +62,16 @@ sweep() {
 		tried=$((tried + 1))
 		[ "$status" -eq 0 ] || refused=$((refused + 1))
 		what=$(finding)
+		if [ "$status" -eq 125 ]; then # once one was told the phases have begun, and every later one must be
+			if told; then heard=1; else what+=${heard:+"the status descriptor was not told: $(cat "$WORLD/out")"}; fi
+		fi
 		[ -n "$what" ] || continue
 		echo "call $n ($failed): $what" >&2
 		[ $((found += 1)) -lt 20 ] || break
 	done
 	echo "# $tried calls made to fail, $refused of them ended the launch" >&3
 	[ "$found" -eq 0 ]
+	[ -n "$heard" ]
 	[ -z "${TO-}" ] || return 0
 	[ "$tried" -ge 20 ]
 	[ "$refused" -ge 10 ]
