@@ -62,6 +62,14 @@ static int phase_canary(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format on */
 }
 
+static int tell_hook(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r = nc_oci_tell_sealed(launch->options->container, reterr);
+
+	launch->sealed_told = r == 0;
+	return r;
+}
+
 static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_oci_container *container = launch->options->container;
@@ -74,7 +82,7 @@ static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 	r = (container ? nc_oci_still_there(container, launch->options->cgroup, reterr) : 0) ?:
 	    nc_launch_announce(launch, reterr) ?:
 	    nc_update_listen(launch, reterr) ?:
-	    (container ? nc_oci_tell_sealed(container, reterr) : 0);
+	    (container ? tell_hook(launch, reterr) : 0);
 	/* clang-format on */
 	if (r == 0) {
 		launch->started = true;

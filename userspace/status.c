@@ -58,7 +58,7 @@ int nc_status_sealed(struct nc_launch *launch, struct nc_error *reterr)
 	int r;
 
 	if (launch->options->status_fd < 0) {
-		launch->sealed_told = true;
+		launch->sealed_told = !launch->options->container; /* its hook is told when all is done */
 		return 0;
 	}
 	line = json_pack("{s:s, s:s, s:o, s:s, s:o, s:{s:o, s:o}, s:o, s:s}", "event", "sealed", "instance", launch->instance, "generation",

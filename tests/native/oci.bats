@@ -303,3 +303,33 @@ c.send(b"hello"); print(a.recv(5).decode())'
 	state 0 stopped | hook
 	rmdir "$ROOT/hand"
 }
+
+@test "a hook that is killed before its container is sealed: the supervisor takes away what it has made, evidence too" {
+	local folder hook supervisor
+	folder=$(echo /run/netcordon/*-"$(printf %x "$(stat -c %i "$ROOT")")")
+	mkdir -p "$ROOT/orphan"
+	# shellcheck disable=SC2016
+	bash -c 'echo 0 >"$0/cgroup.procs" && exec nsenter --net="$1" sleep 300' "$ROOT/orphan" /run/netns/"$WL" 3>&- &
+	sleeper=$!
+	echo $sleeper >"$WORLD/orphan.pid"
+	eventually 50 "[ \"\$(cat /proc/$sleeper/comm)\" = sleep ]"
+	jq -n --argjson p $sleeper '{ociVersion: "1.0.2", id: "orphan", bundle: "/b", pid: $p, status: "creating"}' >"$WORLD/orphan.json"
+	# it waits for the host's lock, and meanwhile the hook dies
+	exec 8<"$folder"
+	flock 8
+	# shellcheck disable=SC2016
+	on_v2 sh -c 'echo $$ >"$0" && cd / && exec env -i "$@"' "$WORLD/orphan.hook" "$netcordon" oci-hook --config "$WORLD/netcordon.conf" --root "$(root_v2)" \
+		<"$WORLD/orphan.json" >/dev/null 2>&1 3>&- 8<&- &
+	eventually 50 "[ -s $WORLD/orphan.hook ]"
+	hook=$(cat "$WORLD/orphan.hook")
+	eventually 50 "pgrep -P $hook"
+	supervisor=$(pgrep -P "$hook")
+	kill -KILL "$hook"
+	eventually 50 "! kill -0 $hook 2>/dev/null"
+	kill -0 "$supervisor"
+	exec 8<&-
+	eventually 50 "! kill -0 $supervisor 2>/dev/null"
+	nothing_left
+	[ -z "$(find "$WORLD/evidence" -mindepth 1 2>/dev/null)" ] || { find "$WORLD/evidence" >&2; return 1; }
+	rmdir "$ROOT/orphan"
+}
