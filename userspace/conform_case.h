@@ -55,8 +55,8 @@
 	X(HOST_LISTED, "host_listed", "a listed public address that is the host's own: it stands where the provider runs")                           \
 	X(NAT64, "nat64", "mode unrestricted; the network has a NAT64 prefix of its own, behind which the target carries an address of a class")     \
 	X(NAT64_LISTED, "nat64_listed",                                                                                                              \
-	  "the target carries a public address behind a NAT64 prefix, which is the network's own or the known one, and is listed; in the third "     \
-	  "run it is not")                                                                                                                           \
+	  "the target carries a public address behind a NAT64 prefix, the known one or, listed by a name, a local one that is the network's own; "   \
+	  "in the third run it is not listed")                                                                                                       \
 	X(SELF_LISTED, "self_listed", "a listed public address that stands on the workload's own loopback device")                                   \
 	X(UNSEALED, "unsealed", "the client stands in a cgroup that no policy was given to yet")                                                     \
 	X(CHILD, "child", "root outside moves the client into a child of its cgroup, before it dials an unlisted address")                           \

@@ -164,7 +164,7 @@ const struct nc_case nc_cases[] = {
 	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.udp", "host_address", UDP, REFUSED, HOST_LISTED, NULL,
 		     "attempt udp-sendto %t %p", "floor", "", DIRECT, "the same by UDP"),
 	NAT64("listed.6", TCP, REACHED, NAT64_LISTED, "known", "curl", "", 0, "a public address behind the known NAT64 prefix, listed, is reached"),
-	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", APART, "a public address behind the network's own prefix is reached"),
+	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", APART, "a public address behind the network's own prefix, by its name"),
 	NAT64("own.6", TCP, REFUSED, NAT64, "private10", "curl", "public", APART, "10.0.0.0/8 behind the network's own prefix"),
 	NAT64("own.udp.6", UDP, REFUSED, NAT64, "private10", "attempt udp-sendto %t %p", "public", APART | DIRECT, "the same by UDP"),
 	NAT64("own.linklocal.6", TCP, REFUSED, NAT64, "linklocal", "curl", "public", APART, "169.254.0.0/16 behind the network's own prefix"),

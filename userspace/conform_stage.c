@@ -205,16 +205,23 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 	return r < 0 ? r : say(theatre, stage->listed.host, shown, NULL, 30, reterr);
 }
 
-/* An address behind a prefix of 96 bits (RFC 6052, 2.2: the ninth octet is zero). */
+/*
+ * An address behind a prefix of 96 bits (RFC 6052, 2.2: the ninth octet is zero). The network's own is such that only who was told of it judges rightly: public
+ * by itself where what it carries is not, and of the local ones (RFC 8215), which are refused unless they are named, where it carries a public address. That one
+ * is the answer to a listed name: a profile is read without the network, and takes no local address.
+ */
 static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {
 	static const union nc_address known = {.bytes = {0x00, 0x64, 0xff, 0x9b}};
+	static const unsigned char local[] = {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01};
 	bool listed = stage->row->construction == NC_CONSTRUCTION_NAT64_LISTED;
 	union nc_address prefix = known, carried;
 	int r = nc_pick_address(theatre, 4, listed ? NULL : stage->row->variant, &carried, reterr);
 
 	if (r == 0 && strcmp(stage->row->variant, "known")) {
 		r = nc_pick_address(theatre, 6, NULL, &prefix, reterr);
+		if (listed)
+			memcpy(prefix.bytes, local, sizeof(local));
 		memset(prefix.bytes + 8, 0, 8);
 		nc_address_text(&prefix, stage->target.literal);
 		snprintf(stage->nat64, sizeof(stage->nat64), "%s/96", stage->target.literal);
@@ -224,7 +231,10 @@ static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	stage->target.site = listed ? NC_SITE_INTERNET : NC_SITE_PRIVATE;
 	stage->target.protocol = stage->row->protocol;
 	stage->target.port = nc_pick_port();
-	return r < 0 ? r : place(theatre, &stage->target, reterr);
+	if (listed && *stage->nat64)
+		nc_pick_name(stage->target.host, sizeof(stage->target.host));
+	r = r < 0 ? r : place(theatre, &stage->target, reterr);
+	return r < 0 || !listed || !*stage->nat64 ? r : say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
 }
 
 /* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */

@@ -177,6 +177,19 @@ misbehaves() {
 		"$FOLDER/host.json")" -eq 5 ]
 }
 
+@test "who is not told of the network's own NAT64 prefix is red behind it, for what is refused and for what is reached" {
+	local root
+	root=$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-untold-$$
+	mkdir "$root"
+	printf '#!/bin/sh\njq -c '"'if has(\"nat64\") then .nat64 = \"\" else . end'"' | "%s" "$@"\n' "$top/build/drivers/run" >"$FOLDER/untold"
+	chmod 755 "$FOLDER/untold"
+	matrix untold "$FOLDER/untold" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"mutant\":\"$top/build/mutant/netcordon\",\"root\":\"$root\"}" \
+		--case public.nat64.listed.6,public.nat64.own.listed.6,public.nat64.own.6
+	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	[ ! -d "$root" ]
+	only untold red public.nat64.own.listed.6 public.nat64.own.6
+}
+
 @test "what a client says on its standard error is not the operator's" {
 	run ! grep -E '^(listening|connected|curl:)' "$FOLDER"/*.err
 }
