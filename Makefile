@@ -405,8 +405,8 @@ deb: ## Debian packages into build/deb/, built from a copy of what is committed,
 	$(Q)system/build-deb
 
 # And another build of it, which an upgrade is tried with.
-deb-both: deb
-	$(Q)NOTE="another build" VERSION=0.2 system/build-deb build/deb-next
+deb-both:
+	$(Q)system/build-deb build/deb build/deb-next
 
 clean: ## remove build/
 	$(Q)rm -rf build

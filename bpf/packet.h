@@ -160,7 +160,7 @@ static __always_inline int nc_ipv6_copy(struct __sk_buff *skb, struct nc_packet 
 	return 1;
 }
 
-/* The same by copying: a packet that is shorter than both headers, or whose headers do not lie in one piece; and the jumbo header. */
+/* The same by copying: a packet that is shorter than both headers, whose headers do not lie in one piece, or that has the jumbo header. */
 static __always_inline int nc_packet_copy(struct __sk_buff *skb, struct nc_packet *packet)
 {
 	struct nc_ipv4_header header;

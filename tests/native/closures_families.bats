@@ -14,17 +14,15 @@ setup_file() {
 teardown_file() { world_down; }
 
 @test "UDP-Lite, connected or not, is refused at birth" {
-	local verb
+	local verb address rows=()
 	for verb in udplite udplite-sendto; do
-		ONE_WAY=1 closed protocol_refused EPERM $PUB_B $verb $PUB_B 443
-		ONE_WAY=1 closed protocol_refused EPERM $PUB6_B $verb $PUB6_B 443
-		ONE_WAY=1 closed protocol_refused EPERM $PUB_A $verb $PUB_A 443
+		for address in $PUB_B $PUB6_B $PUB_A; do rows+=("$address|$verb $address 443"); done
 	done
+	ONE_WAY=1 all_closed protocol_refused EPERM "${rows[@]}"
 }
 
 @test "ping sockets are refused at birth although ping_group_range allows them" {
-	ONE_WAY=1 closed protocol_refused EPERM $PUB_B icmp-dgram $PUB_B
-	ONE_WAY=1 closed protocol_refused EPERM $PUB6_B icmp-dgram $PUB6_B
+	ONE_WAY=1 all_closed protocol_refused EPERM "$PUB_B|icmp-dgram $PUB_B" "$PUB6_B|icmp-dgram $PUB6_B"
 }
 
 @test "raw sockets: refused for root too, by a program and not only for want of a capability" {
@@ -38,9 +36,7 @@ teardown_file() { world_down; }
 
 @test "packet sockets and XDP: no capability, no such family" {
 	export CONTROL=attempt ONE_WAY=1 WHO="user root"
-	closed - EAFNOSUPPORT $PUB_B packet wl0 $PUB_B 443
-	closed - EAFNOSUPPORT $PUB_B packet-bypass wl0 $PUB_B 443
-	closed - EAFNOSUPPORT $PUB_B xdp wl0 $PUB_B 443
+	all_closed - EAFNOSUPPORT "$PUB_B|packet wl0 $PUB_B 443" "$PUB_B|packet-bypass wl0 $PUB_B 443" "$PUB_B|xdp wl0 $PUB_B 443"
 }
 
 @test "vsock" {
@@ -57,10 +53,11 @@ teardown_file() { world_down; }
 	for number in 0 {3..9} {11..15} {17..46}; do kinds+=("$number/1/0"); done
 	for number in 2 4 9 12 15 16; do kinds+=("16/3/$number"); done # netlink: socket diagnosis, audit and so on
 	for who in user root; do
-		as $who families "${kinds[@]}"
+		in_turn $who "families ${kinds[*]}" "families 40/1/0 16/3/0"
+		line=${lines[0]} status=${statuses[0]}
 		refused EAFNOSUPPORT socket
 		[ "$(jq .sent <<<"$line")" -eq ${#kinds[@]} ]
-		as $who families 40/1/0 16/3/0
+		line=${lines[1]} status=${statuses[1]}
 		through
 		[ "$(jq -r .received <<<"$line")" = 16/3/0 ]
 	done
@@ -74,12 +71,15 @@ teardown_file() { world_down; }
 }
 
 @test "a packet socket that is asked for as one of inet" {
-	local type
+	local type who i
 	for type in 10 0x80a 0x8080a 0x10000000a; do
 		try attempt family 2 $type 0x300
 		through
-		for who in user root; do
-			as $who family 2 $type 0x300
+	done
+	for who in user root; do
+		in_turn $who "family 2 10 0x300" "family 2 0x80a 0x300" "family 2 0x8080a 0x300" "family 2 0x10000000a 0x300"
+		for ((i = 0; i < 4; i++)); do
+			line=${lines[i]} status=${statuses[i]}
 			refused EAFNOSUPPORT socket
 		done
 	done
@@ -93,34 +93,35 @@ teardown_file() { world_down; }
 		try attempt_user sctp $PUB_B 443
 		through
 	fi
+	for who in user root; do
+		mark
+		in_turn $who "sctp $PUB_B 443" "dccp $PUB_B 443"
+		[[ ${statuses[0]} != 0 && ${statuses[1]} != 0 ]]
+		nothing_reached $PUB_B
+	done
 	for verb in sctp dccp; do
-		for who in user root attached; do
-			mark
-			as $who $verb $PUB_B 443
-			refused
-			nothing_reached $PUB_B
-		done
+		mark
+		as attached $verb $PUB_B 443
+		refused
+		nothing_reached $PUB_B
 	done
 }
 
 @test "io_uring makes no socket of another family" {
-	local mode
+	local who i
 	if lacks iouring_socket; then
 		absent iouring-socket inline 40
 	else
 		try attempt_user iouring-socket inline 40
 		through
 	fi
-	for mode in inline async sqpoll; do
-		for who in user root; do
-			as $who iouring-socket $mode 40
-			if makes_rings; then
-				refused EPERM
-				refusal family_refused
-			else
-				refused ENOSYS io_uring_setup
-			fi
+	for who in user root; do
+		in_turn $who "iouring-socket inline 40" "iouring-socket async 40" "iouring-socket sqpoll 40"
+		for ((i = 0; i < 3; i++)); do
+			line=${lines[i]} status=${statuses[i]}
+			if makes_rings; then refused EPERM; else refused ENOSYS io_uring_setup; fi
 		done
+		! makes_rings || jq -e '(.counters.workload.family_refused | tonumber) >= 3' "$WORLD/evidence/closing.json"
 	done
 }
 

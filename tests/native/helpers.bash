@@ -276,23 +276,29 @@ everyone() {
 	jq -e --arg p "$1" '.gaps | index($p)' "$WORLD/attached/launch.json" >/dev/null || echo attached
 }
 
+# possible "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; false, and a word about it, on a kernel that cannot make it
+possible() {
+	local to=$1
+	shift
+	mark
+	try "${CONTROL:-attempt_user}" "$@"
+	if [ "$status" -eq 2 ]; then
+		echo "# this kernel cannot make it, cordon or not: $*" >&3
+		return 1
+	fi
+	through || exit 1
+	fence
+	# shellcheck disable=SC2086
+	if [ -n "${ONE_WAY-}" ]; then wire $to; else saw $to; fi || { echo "the control run of $* was not seen at $to" >&2; since | tail -n 5 >&2; exit 1; }
+}
+
 # closed REASON ERRNO "ADDR [PORT]" VERB...: without a cordon the attempt gets through and is seen at ADDR; behind it, whoever tries, it is refused
 # with ERRNO ("": any), neither listener nor wire sees anything for ADDR, and the evidence says REASON ("-": no program of ours was asked).
 # CONTROL: who shows that the path is real (default attempt_user). WHO: who tries. ONE_WAY: only the wire can see it.
 closed() {
 	local reason=$1 errno=$2 to=$3 who
 	shift 3
-	mark
-	try "${CONTROL:-attempt_user}" "$@"
-	if [ "$status" -eq 2 ]; then
-		echo "# this kernel cannot make it, cordon or not: $*" >&3
-		errno= reason=-
-	else
-		through
-		fence
-		# shellcheck disable=SC2086
-		if [ -n "${ONE_WAY-}" ]; then wire $to; else saw $to; fi || { echo "the control run of $* was not seen at $to" >&2; since | tail -n 5 >&2; return 1; }
-	fi
+	possible "$to" "$@" || errno='' reason=-
 	for who in ${WHO:-user root attached}; do
 		mark
 		as "$who" "$@"
@@ -300,6 +306,51 @@ closed() {
 		# shellcheck disable=SC2086
 		nothing_reached $to || { echo "(as $who: $line)" >&2; return 1; }
 		[ "$reason" = - ] || refusal "$reason" || { echo "(as $who: $line)" >&2; return 1; }
+	done
+}
+
+# in_turn WHO "VERB ARGUMENT..."...: user or root make them all in one launch; the reports are in lines[], the exit statuses in statuses[]
+in_turn() {
+	local tool=$tools/attempt output
+	[ "$1" != root ] || tool+=" -U"
+	shift
+	# shellcheck disable=SC2016
+	output=$(cordon /bin/sh -c 'tool=$1; shift; for words; do $tool $words; echo "status $?"; done' sh "$tool" "$@" 2>"$WORLD/stderr") || true
+	mapfile -t lines < <(grep '^{"verb"' <<<"$output")
+	mapfile -t statuses < <(sed -n 's/^status //p' <<<"$output")
+	[ ${#lines[@]} -eq $# ] && [ ${#statuses[@]} -eq $# ] || { echo "not one report for each of: $*" >&2; echo "$output" >&2; cat "$WORLD/stderr" >&2; return 1; }
+}
+
+# all_closed REASON ERRNO "ADDR [PORT]|VERB ARGUMENT..."...: `closed` for each, where user and root make all of them in one launch, whose last count must hold as
+# many refusals for REASON as there were attempts
+all_closed() {
+	local reason=$1 errno=$2 who row i rows=()
+	shift 2
+	for row; do
+		# shellcheck disable=SC2086
+		if possible "${row%%|*}" ${row#*|}; then rows+=("$row"); else closed "$reason" "$errno" "${row%%|*}" ${row#*|}; fi
+	done
+	[ ${#rows[@]} -gt 0 ] || return 0
+	for who in ${WHO:-user root attached}; do
+		mark
+		if [ "$who" = attached ]; then
+			# shellcheck disable=SC2086
+			for row in "${rows[@]}"; do
+				as attached ${row#*|}
+				refused "$errno" || { echo "(as $who)" >&2; return 1; }
+				[ "$reason" = - ] || refusal "$reason"
+			done
+		else
+			in_turn "$who" "${rows[@]#*|}"
+			for ((i = 0; i < ${#rows[@]}; i++)); do
+				line=${lines[i]} status=${statuses[i]}
+				refused "$errno" || { echo "(as $who)" >&2; return 1; }
+			done
+			[ "$reason" = - ] || refusal "$reason"
+			[ "$reason" = - ] || jq -e --arg r "$reason" '(.counters.workload[$r] | tonumber) >= '${#rows[@]} "$WORLD/evidence/closing.json" >/dev/null
+		fi
+		# shellcheck disable=SC2086
+		for row in "${rows[@]}"; do nothing_reached ${row%%|*} || { echo "(as $who)" >&2; return 1; }; done
 	done
 }
 

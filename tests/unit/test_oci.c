@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* test_oci.c - what a runtime hands to its hook: states good, bad and hostile, names of instances, and whose profiles are taken */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "oci.h"
@@ -303,11 +306,43 @@ static void profiles_of_the_operator(void **unused)
 	rmdir(folder);
 }
 
+/* The last look before a hook lets its container go. */
+static void processes_that_ended_or_stand_elsewhere(void **state)
+{
+	struct nc_oci_container container = {.pid = getpid(), .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0)};
+	char cgroup[NC_PATH_MAX];
+	struct nc_error error = {0};
+
+	(void)state;
+	assert_true(container.pidfd >= 0);
+	assert_int_equal(nc_cgroup_of_process(getpid(), cgroup, &error), 0);
+	assert_int_equal(nc_oci_still_there(&container, cgroup, &error), 0);
+	assert_int_equal(nc_oci_still_there(&container, "/sys/fs/cgroup/another", &error), -EXDEV);
+	assert_int_equal(error.code, NC_E_CGROUP_INVALID);
+	close(container.pidfd);
+
+	container.pid = fork();
+	if (!container.pid) {
+		pause();
+		_exit(0);
+	}
+	container.pidfd = (int)syscall(SYS_pidfd_open, container.pid, 0);
+	assert_int_equal(nc_oci_still_there(&container, cgroup, &error), 0);
+	kill(container.pid, SIGKILL);
+	assert_int_equal(waitpid(container.pid, NULL, 0), container.pid);
+	assert_true(nc_oci_still_there(&container, cgroup, &error) < 0);
+	close(container.pidfd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states_that_runtimes_write), cmocka_unit_test(states_that_are_refused),  cmocka_unit_test(slow_and_large),
-		cmocka_unit_test(names_of_instances),	      cmocka_unit_test(profiles_of_the_operator),
+		cmocka_unit_test(states_that_runtimes_write),
+		cmocka_unit_test(states_that_are_refused),
+		cmocka_unit_test(slow_and_large),
+		cmocka_unit_test(names_of_instances),
+		cmocka_unit_test(profiles_of_the_operator),
+		cmocka_unit_test(processes_that_ended_or_stand_elsewhere),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
