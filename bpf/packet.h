@@ -145,29 +145,32 @@ static __always_inline int nc_transport_known(const struct nc_packet *packet)
 	return packet->protocol == NC_PROTO_TCP || packet->protocol == NC_PROTO_UDP;
 }
 
-/* The same by copying: a packet that is shorter than both headers, whose headers do not lie in one piece, or that has one more. */
+static __always_inline int nc_ipv6_copy(struct __sk_buff *skb, struct nc_packet *packet)
+{
+	struct nc_ipv6_header header;
+	struct nc_jumbo_header jumbo;
+
+	if (bpf_skb_load_bytes(skb, 0, &header, sizeof(header)) || !nc_ipv6_read(&header, packet))
+		return 0;
+	if (packet->protocol == NC_PROTO_HOPOPTS && !bpf_skb_load_bytes(skb, packet->transport, &jumbo, sizeof(jumbo)) &&
+	    nc_packet_is_jumbo(skb, header.payload_be, &jumbo)) {
+		packet->protocol = NC_PROTO_TCP;
+		packet->transport += sizeof(jumbo);
+	}
+	return 1;
+}
+
+/* The same by copying: a packet that is shorter than both headers, whose headers do not lie in one piece, or that has the jumbo header. */
 static __always_inline int nc_packet_copy(struct __sk_buff *skb, struct nc_packet *packet)
 {
-	union {
-		struct nc_ipv4_header ipv4;
-		struct nc_ipv6_header ipv6;
-		struct nc_jumbo_header jumbo;
-	} header;
+	struct nc_ipv4_header header;
 	struct nc_ports ports;
-	__be16 payload_be;
 
 	if (packet->family == 4) {
-		if (bpf_skb_load_bytes(skb, 0, &header.ipv4, sizeof(header.ipv4)) || !nc_ipv4_read(&header.ipv4, packet))
+		if (bpf_skb_load_bytes(skb, 0, &header, sizeof(header)) || !nc_ipv4_read(&header, packet))
 			return 0;
-	} else {
-		if (bpf_skb_load_bytes(skb, 0, &header.ipv6, sizeof(header.ipv6)) || !nc_ipv6_read(&header.ipv6, packet))
-			return 0;
-		payload_be = header.ipv6.payload_be;
-		if (packet->protocol == NC_PROTO_HOPOPTS && !bpf_skb_load_bytes(skb, packet->transport, &header.jumbo, sizeof(header.jumbo)) &&
-		    nc_packet_is_jumbo(skb, payload_be, &header.jumbo)) {
-			packet->protocol = NC_PROTO_TCP;
-			packet->transport += sizeof(header.jumbo);
-		}
+	} else if (!nc_ipv6_copy(skb, packet)) {
+		return 0;
 	}
 	if (!nc_transport_known(packet) || bpf_skb_load_bytes(skb, packet->transport, &ports, sizeof(ports)))
 		return 0;

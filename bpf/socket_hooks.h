@@ -89,7 +89,7 @@ static __always_inline int nc_decide_bind(struct bpf_sock_addr *ctx, int family,
 		return NC_PASS;
 	if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && (label->flags & NC_LABEL_HOME_NETNS) && flow.port_be != slot->resolver_port_be)
 		return NC_PASS;
-	return nc_refuse_socket(slot, label->slot, NC_REASON_BIND_REFUSED, hook, flow.protocol, (__u32)flow.port_be);
+	return nc_refuse_socket(slot, label->slot, NC_REASON_BIND_REFUSED, hook, flow.protocol, NC_BE16(flow.port_be));
 }
 
 SEC("cgroup/bind4")

@@ -377,7 +377,7 @@ struct nc_event {
 	__u32 pid_ns; /* the same in the task's own pid namespace; 0: the kernel did not tell */
 	__u32 uid;
 	__u32 name_id;
-	__u32 detail;  /* setsockopt: level << 16 | option; sock_create: family << 24 | type << 16 | protocol; device: major << 20 | minor; else 0 */
+	__u32 detail; /* setsockopt: level << 16 | option; sock_create: family << 24 | type << 16 | protocol; bind: port; device: major << 20 | minor */
 	char comm[16]; /* the workload chooses it: text made safe before it is shown */
 };
 

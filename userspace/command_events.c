@@ -149,7 +149,25 @@ static void print_padded(const char *value, int width)
 	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
 }
 
-/* "tcp 10.0.0.5:443", or the program that spoke of no destination. */
+/* What was asked for where there is no destination, from an event's `detail` (netcordon_abi.h). Records of repeats have no hook, but each reason has its own. */
+static void asked_for(const json_t *record, char *ret_text, size_t size)
+{
+	const char *hook = text(record, "hook"), *reason = text(record, "reason");
+	unsigned int detail = (unsigned int)json_integer_value(json_object_get(record, "detail"));
+
+	if (!strcmp(reason, "bind_refused"))
+		snprintf(ret_text, size, "(%s port %u)", hook[0] ? hook : "bind", detail);
+	else if (!strcmp(reason, "option_refused"))
+		snprintf(ret_text, size, "(setsockopt %u/%u)", detail >> 16, detail & 0xffff);
+	else if (!strcmp(reason, "protocol_refused") && detail)
+		snprintf(ret_text, size, "(socket %u/%u/%u)", detail >> 24, detail >> 16 & 0xff, detail & 0xffff);
+	else if (!strcmp(reason, "device_refused"))
+		snprintf(ret_text, size, "(device %u:%u)", detail >> 20, detail & 0xfffff);
+	else
+		snprintf(ret_text, size, "(%s)", hook[0] ? hook : "no destination");
+}
+
+/* "tcp 10.0.0.5:443", or what was asked for where there is no destination. */
 static void destination_of(const json_t *record, char *ret_text, size_t size)
 {
 	const char *address = text(record, "destination");
@@ -158,7 +176,7 @@ static void destination_of(const json_t *record, char *ret_text, size_t size)
 	if (address[0])
 		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
 	else
-		snprintf(ret_text, size, "(%s)", text(record, "hook")[0] ? text(record, "hook") : "no destination");
+		asked_for(record, ret_text, size);
 }
 
 /* Times of day are UTC; a record without a time has none to show. */

@@ -15,6 +15,7 @@
  * Until `supervise` has told the child to go on, no instruction of the command has been executed: a failure before that means that it never runs.
  */
 #include <errno.h>
+#include <sys/resource.h>
 #include "launch_state.h"
 
 static const struct nc_phase run_phases[] = {
@@ -68,11 +69,31 @@ static int failure_status(const struct nc_launch *launch)
 	return launch->exec_error == -ENOENT || launch->exec_error == -ENOTDIR ? NC_EXIT_NOT_FOUND : NC_EXIT_NOT_RUNNABLE;
 }
 
+/* Some fifty are open at once, and before a child gets its own, they are moved out of the way, above 64. */
+#define DESCRIPTORS 128
+
+static int check_descriptors(struct nc_error *reterr)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "getrlimit");
+	if (limit.rlim_cur >= DESCRIPTORS)
+		return 0;
+	nc_error_set(reterr, NC_E_SYSTEM, -EMFILE, "only %llu files may be open at once here, and a launch needs %d",
+		     (unsigned long long)limit.rlim_cur, DESCRIPTORS);
+	return nc_error_hint(
+		reterr,
+		"raise the limit for netcordon (ulimit -n, LimitNOFILE=), and lower it for the command by /process/limits/open_files of the profile");
+}
+
 int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr)
 {
 	size_t reached = 0;
-	int r = 0;
+	int r;
 
+	launch->phase = phases[0].name;
+	r = check_descriptors(reterr);
 	while (r == 0 && reached < count) {
 		launch->phase = phases[reached].name;
 		r = phases[reached++].run(launch, reterr);

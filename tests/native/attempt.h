@@ -56,7 +56,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("hold-tcp", hold_tcp, 2, "ADDR PORT", "connect, then a line every 50 ms until the wait is over or a write fails")                          \
 	X("hello", hello, 4, "plain|crowded|share|resumed|longest|nameless|fast ADDR PORT NAME",                                                     \
 	  "TCP: a ClientHello that names NAME, PAYLOAD its random")                                                                                  \
-	X("shown", shown, 4, "whole|spelled|split|nameless|handed|rewritten|second ADDR PORT NAME",                                                  \
+	X("shown", shown, 4, "whole|spelled|split|nameless|handed|rewritten|second|ring|ring-async|ring-zc ADDR PORT NAME",                          \
 	  "TCP: a request head that names NAME, PAYLOAD its path")                                                                                   \
 	X("udp-sendto", udp_sendto, 2, "ADDR PORT", "one datagram by sendto")                                                                        \
 	X("udp-once", udp_once, 2, "ADDR PORT", "one datagram by sendto, without waiting for an answer")                                             \
@@ -208,5 +208,6 @@ struct ring;
 struct ring *ring_open(struct attempt *a, bool sqpoll, int fd);
 int ring_descriptor(const struct ring *ring);
 int ring_lay_out(struct attempt *a, struct peer *peer);
+enum outcome ring_send(struct attempt *a, int fd, const char *bytes, size_t length, const char *mode); /* "", async or zc */
 
 #endif

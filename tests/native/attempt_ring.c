@@ -13,6 +13,7 @@
 
 #define ENTRIES 4
 #define OP_SOCKET 45 /* IORING_OP_SOCKET, 5.19; older headers lack it */
+#define OP_SEND_ZC 47
 
 struct ring {
 	int fd;
@@ -136,6 +137,28 @@ static enum outcome ring_sendmsg(struct attempt *a, struct ring *ring, uint8_t f
 
 	if (step(a, "ring_sendmsg", sent))
 		return fail(a);
+	a->sent = sent;
+	return answer(a, fd);
+}
+
+/* Over a connection, by a ring of its own: IORING_OP_SEND, or IORING_OP_SEND_ZC (6.0), which takes the caller's pages. */
+enum outcome ring_send(struct attempt *a, int fd, const char *bytes, size_t length, const char *mode)
+{
+	bool by_reference = !strcmp(mode, "zc");
+	struct ring *ring = ring_open(a, false, -1);
+	struct io_uring_sqe sqe = {.opcode = by_reference ? OP_SEND_ZC : IORING_OP_SEND,
+				   .flags = mode_flags(mode),
+				   .addr = (uint64_t)(uintptr_t)bytes,
+				   .len = (uint32_t)length};
+	int sent;
+
+	if (!ring)
+		return fail(a);
+	sqe.fd = fd;
+	sqe.msg_flags = MSG_NOSIGNAL;
+	sent = operate(a, ring, &sqe);
+	if (step(a, "ring_send", sent))
+		return by_reference && a->error == EINVAL ? IMPOSSIBLE : fail(a);
 	a->sent = sent;
 	return answer(a, fd);
 }

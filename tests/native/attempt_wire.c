@@ -175,6 +175,8 @@ enum outcome verb_shown(struct attempt *a, char **args)
 		return say_hello_twice(a, fd, name);
 	if (!strcmp(args[0], "handed"))
 		return whole_by_reference(a, fd, head, length);
+	if (!strncmp(args[0], "ring", 4))
+		return ring_send(a, fd, head, length, args[0][4] ? args[0] + 5 : "");
 	if (!strcmp(args[0], "split"))
 		return in_two(a, fd, head, length, cut);
 	return put(a, fd, head, length) == THROUGH ? answer(a, fd) : REFUSED;

@@ -249,3 +249,15 @@ for n in range(2000):
 	umount "$WORLD/tiny"
 	[ "$status" -eq 4 ] || [ "$status" -eq 5 ]
 }
+
+@test "events tells a person what was asked for where there is no destination" {
+	# shellcheck disable=SC2016
+	run cordon sh -c '"$0" bind tcp 0.0.0.0 8081; "$0" option v4 tcp 1 60 01000000; "$0" udplite '$PUB_A' 443; true' "$tools/attempt"
+	[ "$(grep -c EPERM <<<"$output")" -eq 3 ]
+	event '.reason=="bind_refused" and .detail==8081'
+	run "$netcordon" events "$WORLD/evidence"
+	grep -qE 'deny .*\(bind4 port 8081\) .*bind_refused' <<<"$output" || { echo "$output" >&2; return 1; }
+	grep -qE 'deny .*\(setsockopt 1/60\) .*option_refused' <<<"$output"
+	grep -qE 'deny .*\(socket 2/2/136\) .*protocol_refused' <<<"$output"
+	grep -qE 'in all .*\(bind port 8081\) .*bind_refused .*1 time' <<<"$output"
+}

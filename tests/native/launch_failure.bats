@@ -206,3 +206,16 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	"$netcordon" host status --root "$ROOT" >/dev/null
 	nothing_left
 }
+
+@test "fewer descriptors than a launch needs: said so, with the number that it wants, and one fewer is too few" {
+	local few
+	for few in 8 64 127; do
+		run inside bash -c "ulimit -n $few; exec \"\$@\"" bash
+		never_ran "only $few files may be open at once here, and a launch needs 128"
+	done
+	run inside bash -c 'ulimit -n 128; exec "$@"' bash
+	[ "$status" -eq 0 ]
+	[ -e "$WORLD/open/ran" ]
+	rm "$WORLD/open/ran"
+	nothing_left
+}

@@ -6,11 +6,13 @@ On 8443 it knows a curve of which no ordinary client sends a share unasked, so t
 
 Answers `ok`, or with the files of the folder NAMED_FILES below /files/.
 
-Writes JSON lines for each connection: `accept`, `payload` with the first bytes that came (as many as were there), `asked` with the server name of a
-ClientHello, `served` with that name or the Host of the request. A connection that sends nothing leaves its `accept` and, at its end, `silent`.
+Writes JSON lines for each connection: `accept`, `payload` with the first bytes that came and the names that stand in them (as many as were there), `asked`
+with the server name of a ClientHello, `served` with that name or the Host of the request. A connection that sends nothing leaves its `accept` and, at its
+end, `silent`.
 """
 import json
 import os
+import re
 import socket
 import ssl
 import sys
@@ -67,7 +69,8 @@ def serve(connection, address, port, tls):
         if not first:
             say(event="silent", address=address, port=port, error="")
             return
-        say(event="payload", address=address, port=port, size=len(first), start=first[:16].hex())
+        say(event="payload", address=address, port=port, size=len(first), start=first[:16].hex(),
+            names=[name.decode() for name in re.findall(rb"[a-z]+\.example", first)])
         if tls:
             with contexts[port].wrap_socket(connection, server_side=True) as stream:
                 answer(stream, port, getattr(stream, "asked_name", None) or "")

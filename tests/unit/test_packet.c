@@ -165,7 +165,7 @@ static void reads_the_jumbo_header_of_the_kernel_only(void **state)
 	(void)state;
 	host_packet = bytes;
 	host_packet_size = sizeof(bytes);
-	assert_int_equal(nc_packet_read(&skb, &packet), 1);
+	assert_int_equal(read_packet(&skb, &packet), 1);
 	assert_int_equal(packet.protocol, NC_PROTO_TCP);
 	assert_int_equal(packet.transport, 48);
 	assert_int_equal(packet.source_port_be, htons(12345));
@@ -175,17 +175,17 @@ static void reads_the_jumbo_header_of_the_kernel_only(void **state)
 
 		bytes[changes[i].at] = changes[i].value;
 		memset(&packet, 0, sizeof(packet));
-		if (nc_packet_read(&skb, &packet))
+		if (read_packet(&skb, &packet))
 			fail_msg("accepted: %s", changes[i].why);
 		bytes[changes[i].at] = was;
 	}
 	skb.gso_size = 0; /* what a process made by hand is not to be cut */
-	assert_int_equal(nc_packet_read(&skb, &packet), 0);
+	assert_int_equal(read_packet(&skb, &packet), 0);
 	skb.gso_size = 1208;
 	skb.len = 40 + 0x1110;
 	bytes[45] = 0; /* a length for which there is a field */
 	memset(&packet, 0, sizeof(packet));
-	assert_int_equal(nc_packet_read(&skb, &packet), 0);
+	assert_int_equal(read_packet(&skb, &packet), 0);
 }
 
 static void housekeeping_is_neighbour_discovery_at_link_scope(void **state)
