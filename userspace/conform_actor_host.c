@@ -161,30 +161,32 @@ void nc_actor_classified(struct nc_actor *actor)
 
 /* ---- programs of somebody else ------------------------------------------------------------------------------------------------------------------ */
 
-static bool cancel(struct nc_actor *actor, char words[96])
+/*
+ * Above everything of this run, which has that cgroup for itself (NC_CASE_APART); the program goes with the cgroup. Without enforcement it is loaded all the same
+ * and attached nowhere: a kernel that has no such program says so there.
+ */
+static void cancel(struct nc_actor *actor)
 {
-	return outside(actor, json_pack("[s,s,s]", "cancel", actor->prepared.root, actor->stage->row->family == 4 ? "v4" : "v6"), words);
-}
-
-/* Above everything of this run, which has that cgroup for itself (NC_CASE_APART); the program goes with the cgroup. */
-void nc_actor_cancelled(struct nc_actor *actor)
-{
+	const char *above = actor->request ? actor->prepared.root : "-", *family = actor->stage->row->family == 4 ? "v4" : "v6";
 	char words[96] = "";
 
-	if (actor->request && nc_actor_wait_for_client(actor) && !cancel(actor, words) && *words != '!')
-		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "attach a program of somebody else: %s", words);
+	if (outside(actor, json_pack("[s,s,s]", "cancel", above, family), words))
+		return nc_actor_open_door(actor);
 	if (*words == '!')
-		nc_actor_cannot(actor, words + 1);
-	else
-		nc_actor_open_door(actor);
+		return nc_actor_cannot(actor, words + 1);
+	nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "attach a program of somebody else: %s", words);
+	nc_actor_open_door(actor);
+}
+
+void nc_actor_cancelled(struct nc_actor *actor)
+{
+	if (nc_actor_wait_for_client(actor))
+		cancel(actor);
 }
 
 void nc_actor_cancel_before(struct nc_actor *actor)
 {
-	char words[96] = "";
-
-	if (actor->request && !cancel(actor, words))
-		nc_error_set(&actor->stage->failure, NC_E_WORLD_FAILED, -EIO, "attach a program of somebody else: %s", words);
+	cancel(actor);
 }
 
 /* One program is detached while the workload runs, wherever it is attached; the others must hold. */

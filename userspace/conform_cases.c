@@ -385,7 +385,7 @@ const struct nc_case nc_cases[] = {
 	ACTED("foreign", "foreign_program", UDP, CANCELLED, "-w %g udp-once %t %p", "egress_destination", NC_CASE_CGROUPS | NC_CASE_APART | DIRECT,
 	      "a program of somebody else that comes later and cancels the refusal"),
 	CASE_WITHOUT("egress_destination canary", DEFAULT_DENY, "deny.foreign.launch.4", "foreign_program", 4, UDP, REFUSED, CANCELLED_LAUNCH,
-		     "program_foreign", "attempt udp-once %t %p", "foreign", "", NC_CASE_LAUNCH | NC_CASE_CGROUPS | NC_CASE_APART,
+		     "program_foreign", "attempt -w %g udp-once %t %p", "foreign", "", NC_CASE_LAUNCH | NC_CASE_CGROUPS | NC_CASE_APART,
 		     "a launch below a program of somebody else that cancels refusals"),
 	CASE(DEFAULT_DENY, "deny.detached.4", "udp_sendto", 4, UDP, REFUSED, DETACHED, NULL, "attempt -w %g udp-once %t %p", "egress_destination", "",
 	     NC_CASE_PINS | NC_CASE_APART | DIRECT, "the program that judges datagrams is gone: each packet is judged all the same"),

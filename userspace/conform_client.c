@@ -213,7 +213,7 @@ static const char *last_line(const char *output, const char *beginning)
 void nc_client_read(const char *output, const char *answer, struct nc_run *run)
 {
 	const char *curl_line = last_line(output, "{\"client\":\"curl\""), *attempt_line = last_line(output, "{\"verb\":");
-	char first[24], second[24];
+	char first[40], second[24];
 
 	run->answered = strstr(output, answer);
 	if (attempt_line) {

@@ -156,16 +156,16 @@ static int with_supervisor(struct supervisor *supervisor, struct nc_oci_containe
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "prepare the container's supervisor");
 	here = supervisor->hook_fd = ends[0];
 	container->sealed_fd = ends[1];
+	/* However this process ends, be it by a runtime that would wait no longer: the kernel must not write into what the C library knows of its thread. */
+	syscall(SYS_set_tid_address, NULL);
 	child = clone(supervise, (char *)stack + STACK_BYTES, CLONE_VM | SIGCHLD, supervisor);
 	r = child < 0 ? -errno : 0;
 	close(ends[1]);
 	if (r < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, r, "start the container's supervisor");
 	r = await_sealed(here);
-	if (r > 0) {
-		syscall(SYS_set_tid_address, NULL); /* else the kernel would write into what the C library knows of its thread */
+	if (r > 0)
 		_exit(EXIT_SUCCESS);
-	}
 	await_end(child);
 	if (r < 0)
 		return nc_error_set(reterr, NC_E_DEADLINE, r, "the container's supervisor does not answer");

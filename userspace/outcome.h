@@ -44,7 +44,7 @@ struct nc_run {
 	bool impossible;     /* the client says that this kernel has no such thing */
 	bool through;	     /* the client says that it got through, as far as it can know: some paths have no answers */
 	bool answered;	     /* the client shows the listener's answer */
-	char how[64];	     /* the client's own words: "connect EPERM" */
+	char how[80];	     /* the client's own words: "connect EPERM" */
 	struct nc_seen seen; /* of the target */
 	uint64_t lost;	     /* packets that captures lost during the run */
 };

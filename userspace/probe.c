@@ -2,8 +2,8 @@
 /*
  * probe.c - a process of ours that makes the canary's attempts from inside a cgroup, where no child of the launch is there to make them (attach)
  *
- * It is born inside. Some kernels (seen: 6.18) kill at birth whatever is cloned into a cgroup that cgroup.kill was once written to: where the process
- * was killed without a word, another is held, moved, and let go.
+ * It is born inside, and without the supervisor's heap (heap.h), so it allocates nothing. Some kernels (seen: 6.18) kill at birth whatever is cloned into a
+ * cgroup that cgroup.kill was once written to: where the process was killed without a word, another is held, moved, and let go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "heap.h"
 #include "launch_state.h"
 
 static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int report_fd)
@@ -37,11 +38,17 @@ static pid_t start_inside(struct nc_launch *launch, const struct nc_order *order
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)nc_claim_cgroup_fd(launch->claim, launch->authority),
 	};
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	const uid_t uid = launch->identity.uid;
+	int status;
+	pid_t pid;
 
+	nc_heap_keep(true);
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
-		probe_main(order, launch->identity.uid, report_fd);
-	return pid > 0 ? pid : nc_error_sys(reterr, NC_E_HOST_DENIED, -errno, "start the canary's process in the cgroup");
+		probe_main(order, uid, report_fd);
+	status = -errno;
+	nc_heap_keep(false);
+	return pid > 0 ? pid : nc_error_sys(reterr, NC_E_HOST_DENIED, status, "start the canary's process in the cgroup");
 }
 
 static int move(struct nc_launch *launch, pid_t pid)

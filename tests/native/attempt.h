@@ -150,7 +150,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("unhook", unhook, 2, "FOLDER HOOK", "outside: detach every link of that name that is pinned below FOLDER")                                 \
 	X("rewrite-policy", rewrite_policy, 5, "MAP ADDR PORT ADDR2 PORT2",                                                                          \
 	  "a program that copies the entry of the first to the second, in a pinned map; then TCP to the second")                                     \
-	X("cancel", cancel, 2, "CGROUP v4|v6", "outside: a program that cancels what others refused of sendmsg")                                     \
+	X("cancel", cancel, 2, "CGROUP|- v4|v6", "outside: a program that cancels what others refused of sendmsg (-: only load it)")                 \
 	X("lend", lend, 4, "FILE FD ADDR PORT", "outside: hold a connected datagram socket as FD; FILE has our pid, and when it is gone we go")      \
 	X("robbed", robbed, 2, "FILE FD", "fetch FD of the process that FILE names, and write to it")                                                \
 	X("late-udp", late_udp, 3, "FILE ADDR PORT", "make a socket, wait for FILE, sendto")                                                         \

@@ -49,6 +49,8 @@ enum outcome verb_cancel(struct attempt *a, char **args)
 
 	if (fd < 0)
 		return a->error == EINVAL ? IMPOSSIBLE : fail(a); /* no such helper: nobody can cancel anything */
+	if (!strcmp(args[0], "-"))
+		return THROUGH;
 	cgroup = open(args[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (step(a, "open", cgroup))
 		return fail(a);
