@@ -49,8 +49,15 @@ def connect():
     return stream
 
 
-def second_writer(payload, wait=True):
-    """A process that is handed a socket and writes when it is told; returns the end by which it is handed over, and its pid."""
+def spin(seconds):
+    """Waits without sleeping: how long a sleep takes on a busy machine would decide who is first."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+def second_writer(payload, wait=True, late=0):
+    """A process that is handed a socket and writes when it is told, or that much later; returns the end by which it is handed over, and its pid."""
     flags[0:2] = b"\0\0"
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     pid = os.fork()
@@ -61,6 +68,7 @@ def second_writer(payload, wait=True):
             flags[0] = 1
             while wait and not flags[1]:
                 pass
+            spin(late)
             stream.send(payload)
         except OSError:
             pass
@@ -74,12 +82,13 @@ def hand(ours, stream):
 
 
 def together(stream, mine, its):
-    ours, pid = second_writer(its)
+    late = random.choice((1, -1)) * random.random() ** 2 * 0.002  # so that each is the first as often as the other, and often both at once
+    ours, pid = second_writer(its, late=max(late, 0))
     hand(ours, stream)
     while not flags[0]:
         pass
     flags[1] = 1
-    time.sleep(random.random() * 0.0004)  # so that each is the first now and then
+    spin(max(-late, 0))
     try:
         stream.send(mine)
     finally:
