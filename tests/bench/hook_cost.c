@@ -22,18 +22,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#define COMMANDS_MAX 8
-#define WORDS_MAX 32
+#include "turns.h"
 
 enum { CPU, FAULTS, CALLS, COUNTERS };
-
-struct command {
-	char *words[WORDS_MAX + 1];
-	int count;
-};
 
 struct cost {
 	int64_t wall_us;
@@ -49,35 +41,17 @@ static _Noreturn void fail(const char *what)
 	exit(1);
 }
 
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static uint64_t tracepoint(void)
-{
-	FILE *file = fopen("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "re");
-	unsigned long id = 0;
-
-	if (!file)
-		file = fopen("/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id", "re");
-	if (!file || fscanf(file, "%lu", &id) != 1)
-		fail("the tracepoint of system calls");
-	fclose(file);
-	return id;
-}
-
 static void open_counters(void)
 {
+	const int id = tracepoint_id();
 	const struct perf_event_attr kinds[COUNTERS] = {
 		[CPU] = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK},
 		[FAULTS] = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS},
-		[CALLS] = {.type = PERF_TYPE_TRACEPOINT, .config = tracepoint()},
+		[CALLS] = {.type = PERF_TYPE_TRACEPOINT, .config = (uint64_t)id},
 	};
 
+	if (id < 0)
+		fail("the tracepoint of system calls");
 	for (int i = 0; i < COUNTERS; i++) {
 		struct perf_event_attr attr = kinds[i];
 
@@ -189,18 +163,10 @@ static void round_of(const struct command *command, int index, const char *paren
 int main(int argc, char **argv)
 {
 	static struct command commands[COMMANDS_MAX];
-	int count = 1;
+	int count = read_commands(argc, argv, 4, commands);
 	long rounds = argc > 4 ? strtol(argv[1], NULL, 10) : 0, number = (long)now_us();
 
-	for (int i = 4; i < argc; i++) {
-		struct command *command = &commands[count - 1];
-
-		if (strcmp(argv[i], ";") == 0 && count < COMMANDS_MAX)
-			count++;
-		else if (command->count < WORDS_MAX)
-			command->words[command->count++] = argv[i];
-	}
-	if (rounds < 1 || !commands[count - 1].count) {
+	if (rounds < 1 || !count) {
 		fprintf(stderr, "usage: hook_cost ROUNDS CGROUP NETNS COMMAND... [; COMMAND...]...\n");
 		return 2;
 	}

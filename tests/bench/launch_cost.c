@@ -18,42 +18,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "turns.h"
 
-#define COMMANDS_MAX 16
-#define WORDS_MAX 64
 #define MARK "@ROUND@"
-
-struct command {
-	char *words[WORDS_MAX + 1];
-	int count;
-};
-
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static int tracepoint_id(void)
-{
-	static const char *const paths[] = {"/sys/kernel/tracing/events/raw_syscalls/sys_enter/id",
-					    "/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id"};
-	int id = -1;
-
-	for (size_t i = 0; i < 2 && id < 0; i++) {
-		FILE *file = fopen(paths[i], "re");
-
-		if (file && fscanf(file, "%d", &id) != 1)
-			id = -1;
-		if (file)
-			fclose(file);
-	}
-	return id;
-}
 
 /* Counts the calls of this process and of all that it starts from now on. */
 static int open_counter(void)
@@ -127,18 +95,10 @@ static void start(const struct command *command, int index, long number, int cou
 int main(int argc, char **argv)
 {
 	static struct command commands[COMMANDS_MAX];
-	int count = 1, counter = open_counter();
+	int count = read_commands(argc, argv, 2, commands), counter = open_counter();
 	long rounds = argc > 2 ? strtol(argv[1], NULL, 10) : 0, number = (long)now_us();
 
-	for (int i = 2; i < argc; i++) {
-		struct command *command = &commands[count - 1];
-
-		if (strcmp(argv[i], ";") == 0 && count < COMMANDS_MAX)
-			count++;
-		else if (command->count < WORDS_MAX)
-			command->words[command->count++] = argv[i];
-	}
-	if (rounds < 1 || !commands[count - 1].count) {
+	if (rounds < 1 || !count) {
 		fprintf(stderr, "usage: launch_cost ROUNDS COMMAND... [; COMMAND...]...\n");
 		return 2;
 	}
