@@ -198,20 +198,23 @@ static __always_inline int nc_packet_read(struct __sk_buff *skb, struct nc_packe
 	return nc_packet_copy(skb, packet);
 }
 
-/*
- * A segment of a TCP connection that has begun: not SYN without ACK (RFC 9293, 3.1). For a packet that has been read and found plain; 0 where its first bytes do
- * not lie in one piece.
- */
+/* SYN without ACK (RFC 9293, 3.1) */
+static __always_inline int nc_tcp_begins(__u8 flags)
+{
+	return (flags & 0x12) == 0x02;
+}
+
+/* A segment of a TCP connection that has begun. For a packet that has been read and found plain; 0 where its first bytes do not lie in one piece. */
 static __always_inline int nc_packet_follows(struct __sk_buff *skb)
 {
 	const struct nc_ipv4_header *ipv4 = nc_packet_start(skb, sizeof(*ipv4) + NC_TCP_FLAGS_AT + 1);
 	const struct nc_ipv6_header *ipv6;
 
 	if (skb->protocol == NC_BE16(NC_ETH_P_IP))
-		return ipv4 && ipv4->protocol == NC_PROTO_TCP && (((const __u8 *)(ipv4 + 1))[NC_TCP_FLAGS_AT] & 0x12) != 0x02;
+		return ipv4 && ipv4->protocol == NC_PROTO_TCP && !nc_tcp_begins(((const __u8 *)(ipv4 + 1))[NC_TCP_FLAGS_AT]);
 	ipv6 = nc_packet_start(skb, sizeof(*ipv6) + NC_TCP_FLAGS_AT + 1);
 	return skb->protocol == NC_BE16(NC_ETH_P_IPV6) && ipv6 && ipv6->next_header == NC_PROTO_TCP &&
-	       (((const __u8 *)(ipv6 + 1))[NC_TCP_FLAGS_AT] & 0x12) != 0x02;
+	       !nc_tcp_begins(((const __u8 *)(ipv6 + 1))[NC_TCP_FLAGS_AT]);
 }
 
 /*

@@ -90,8 +90,9 @@ static __always_inline void nc_far_end(struct nc_flow *far, const struct nc_pack
 }
 
 /*
- * The egress program is functions that are each verified alone: what each packet is asked, what one through loopback is asked besides, what a packet is asked on
- * whose connection a name has to be shown, and the telling of a name that was refused or accepted. None of them is below another on the stack, which has 512 bytes for all.
+ * The egress program is functions that are each verified alone: what each packet is asked, what one through loopback is asked besides, what a packet is asked
+ * on whose connection a name has to be shown, and the telling of a name that was refused or accepted. None of them is below another on the stack, which has
+ * 512 bytes for all.
  */
 #define NC_LOOK 2 /* nc_egress_packet: passes, if nc_egress_name says so; where the TCP header is stands above */
 #define NC_LOOK_SHIFT 8
@@ -216,9 +217,9 @@ NC_VERIFIED_ALONE int nc_egress_endpoint(struct __sk_buff *skb)
 
 	if (!label || !slot || !nc_packet_read(skb, &packet) || !nc_address_loopback(&packet.destination))
 		return NC_PASS;
-	/* of a connection only its beginning asks who listens: SYN without ACK (RFC 9293, 3.1) */
+	/* of a connection only its beginning asks who listens */
 	if (packet.protocol == NC_PROTO_TCP &&
-	    (bpf_skb_load_bytes(skb, (packet.transport & 0xff) + NC_TCP_FLAGS_AT, &flags, 1) || (flags & 0x12) != 0x02))
+	    (bpf_skb_load_bytes(skb, (packet.transport & 0xff) + NC_TCP_FLAGS_AT, &flags, 1) || !nc_tcp_begins(flags)))
 		return NC_PASS;
 	if (nc_mark_at(skb, slot, &packet.destination, packet.destination_port_be, packet.protocol) != NC_MARK_FOREIGN)
 		return NC_PASS;

@@ -152,9 +152,9 @@ static int look(void *context, pid_t pid)
 		found.own_pid = own_namespace(pid, "pid");
 		found.own_mount = own_namespace(pid, "mnt");
 		found.own_ipc = own_namespace(pid, "ipc");
+		if (!checks->early)
+			found.descriptors = nc_descriptors_look(checks->host, pid, checks->until_ns);
 	}
-	if (pid > 0 && !checks->early)
-		found.descriptors = nc_descriptors_look(checks->host, pid, checks->until_ns);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (pid <= 0 || (rows[i].ok == descriptors_ok && found.descriptors == NC_DESCRIPTORS_UNSEEN))
 			worse(&checks->states[i], STATE_UNKNOWN);

@@ -165,7 +165,7 @@ void nc_actor_classified(struct nc_actor *actor)
  * Above everything of this run, which has that cgroup for itself (NC_CASE_APART); the program goes with the cgroup. Without enforcement it is loaded all the same
  * and attached nowhere: a kernel that has no such program says so there.
  */
-static void cancel(struct nc_actor *actor)
+void nc_actor_cancel_before(struct nc_actor *actor)
 {
 	const char *above = actor->request ? actor->prepared.root : "-", *family = actor->stage->row->family == 4 ? "v4" : "v6";
 	char words[96] = "";
@@ -181,12 +181,7 @@ static void cancel(struct nc_actor *actor)
 void nc_actor_cancelled(struct nc_actor *actor)
 {
 	if (nc_actor_wait_for_client(actor))
-		cancel(actor);
-}
-
-void nc_actor_cancel_before(struct nc_actor *actor)
-{
-	cancel(actor);
+		nc_actor_cancel_before(actor);
 }
 
 /* One program is detached while the workload runs, wherever it is attached; the others must hold. */

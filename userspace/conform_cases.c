@@ -14,7 +14,6 @@
 #define REFUSED NC_EXPECT_REFUSED
 #define DIRECT NC_CASE_DIRECT_ONLY
 #define PROXY NC_CASE_PROXY_ONLY
-#define APART NC_CASE_APART
 
 /* NULL is no text */
 #define TEXT(text) __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(text), void *), "", text)
@@ -164,10 +163,11 @@ const struct nc_case nc_cases[] = {
 	BOTH_WITHOUT("canary", CONNECT_TIME_PUBLIC_ADDRESS, "public.floor.host.udp", "host_address", UDP, REFUSED, HOST_LISTED, NULL,
 		     "attempt udp-sendto %t %p", "floor", "", DIRECT, "the same by UDP"),
 	NAT64("listed.6", TCP, REACHED, NAT64_LISTED, "known", "curl", "", 0, "a public address behind the known NAT64 prefix, listed, is reached"),
-	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", APART, "a public address behind the network's own prefix, by its name"),
-	NAT64("own.6", TCP, REFUSED, NAT64, "private10", "curl", "public", APART, "10.0.0.0/8 behind the network's own prefix"),
-	NAT64("own.udp.6", UDP, REFUSED, NAT64, "private10", "attempt udp-sendto %t %p", "public", APART | DIRECT, "the same by UDP"),
-	NAT64("own.linklocal.6", TCP, REFUSED, NAT64, "linklocal", "curl", "public", APART, "169.254.0.0/16 behind the network's own prefix"),
+	NAT64("own.listed.6", TCP, REACHED, NAT64_LISTED, NULL, "curl", "", NC_CASE_APART,
+	      "a public address behind the network's own prefix, by its name"),
+	NAT64("own.6", TCP, REFUSED, NAT64, "private10", "curl", "public", NC_CASE_APART, "10.0.0.0/8 behind the network's own prefix"),
+	NAT64("own.udp.6", UDP, REFUSED, NAT64, "private10", "attempt udp-sendto %t %p", "public", NC_CASE_APART | DIRECT, "the same by UDP"),
+	NAT64("own.linklocal.6", TCP, REFUSED, NAT64, "linklocal", "curl", "public", NC_CASE_APART, "169.254.0.0/16 behind the network's own prefix"),
 	CLASS(4, "private10", "10.0.0.0/8"),
 	CLASS(4, "private172", "172.16.0.0/12"),
 	CLASS(4, "private192", "192.168.0.0/16"),

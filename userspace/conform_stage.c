@@ -231,10 +231,10 @@ static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, stru
 	stage->target.site = listed ? NC_SITE_INTERNET : NC_SITE_PRIVATE;
 	stage->target.protocol = stage->row->protocol;
 	stage->target.port = nc_pick_port();
-	if (listed && *stage->nat64)
-		nc_pick_name(stage->target.host, sizeof(stage->target.host));
-	r = r < 0 ? r : place(theatre, &stage->target, reterr);
-	return r < 0 || !listed || !*stage->nat64 ? r : say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
+	if (r < 0 || !listed || !*stage->nat64)
+		return r < 0 ? r : place(theatre, &stage->target, reterr);
+	nc_pick_name(stage->target.host, sizeof(stage->target.host));
+	return place(theatre, &stage->target, reterr) ?: say(theatre, stage->target.host, &stage->target.address, NULL, 30, reterr);
 }
 
 /* The constructions that have a listed destination of their own beside the twin, or an actor of the matrix. */
