@@ -64,19 +64,12 @@ static void blame(struct nc_watch *watch, const char *cause)
 		watch->launch->ending.cause = cause;
 }
 
-static int signal_member(void *context, pid_t pid)
-{
-	if (pid > 0)
-		kill(pid, *(const int *)context);
-	return 0;
-}
-
 static void send_signal(struct nc_watch *watch, int number)
 {
 	unsigned char byte = (unsigned char)number;
 
 	if (watch->populated_fd >= 0) /* attach has no init that it could ask: each process in the cgroup is told */
-		nc_cgroup_each_process(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), signal_member, &number);
+		nc_cgroup_signal(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), number);
 	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
 		watch->init_gone |= errno == EPIPE;
 }
