@@ -126,7 +126,7 @@ static int record_seen(void *context, const struct nc_seen_key *key, const struc
 	struct nc_error error;
 
 	repeats->seen[key->authority == NC_AUTHORITY_PLANE][key->reason % NC_REASON_MAX] += value->count;
-	return record ? nc_evidence_append(repeats->launch->evidence, record, &error) : -ENOMEM;
+	return nc_launch_keep(repeats->launch, record, &error);
 }
 
 static int record_repeats(struct nc_launch *launch, uint64_t *ret_lost, struct nc_error *reterr)

@@ -128,8 +128,6 @@ static int record_named(struct nc_launch *launch, const struct nc_named_event *n
 	if (named->event.flags & NC_EVENT_REPEAT)
 		return 0;
 	record = nc_named_event_json(named);
-	if (!record)
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	return nc_launch_record(launch, record, reterr);
 }
 
@@ -150,7 +148,7 @@ static int end_refused(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_claim_end_flows(launch->claim, launch->netns_fd, not_refused, NULL, &ended, reterr);
 }
 
-int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
+static int hear(struct nc_launch *launch, struct nc_error *reterr)
 {
 	static struct nc_edge_message message; /* 4 KiB that the stack need not hold */
 	int r;
@@ -192,16 +190,22 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
 	}
-	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : end_refused(launch, reterr);
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
+}
+
+int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return hear(launch, reterr) ?: end_refused(launch, reterr);
 }
 
 static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 {
-	int r = nc_watch_edge(watch->launch, reterr);
+	int r = hear(watch->launch, reterr);
 
 	watch->dirty = true;
-	if (r == 0) /* whoever follows the events sees them now; the next checkpoint makes them durable */
-		return nc_evidence_show(watch->launch->evidence, reterr);
+	/* whoever follows the events sees them now; the next checkpoint makes them durable. What fails here is ours, and not the edge's */
+	if (r == 0)
+		return end_refused(watch->launch, reterr) ?: nc_evidence_show(watch->launch->evidence, reterr);
 	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
 	nc_launch_events_lose(watch->launch);
