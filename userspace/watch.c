@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "exec_record.h"
 #include "json.h"
 #include "watch.h"
 
@@ -266,22 +267,39 @@ static void step_clocks(struct nc_watch *watch, int64_t now)
 	}
 }
 
-/* Is everything still where it was put, and is what decides still in force? */
-static void step_look(struct nc_watch *watch, int64_t now)
+/* Whoever follows the events sees how the commands that were executed in it ended. */
+static int take_in(struct nc_watch *watch, struct nc_error *reterr)
+{
+	struct nc_evidence *evidence = watch->launch->evidence;
+	uint64_t before = nc_evidence_sequence(evidence);
+	int r = nc_exec_records_collect(watch->launch, true, reterr);
+
+	if (r < 0 || nc_evidence_sequence(evidence) == before)
+		return r;
+	watch->dirty = true;
+	return nc_evidence_show(evidence, reterr);
+}
+
+/* Is everything still where it was put, and is what decides still in force? And what was executed in it and has ended is told. */
+static int step_look(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
 {
 	struct nc_launch *launch = watch->launch;
 	struct nc_error error = {0};
+	int r = 0;
 
 	if (now < watch->look_at || watch->command_gone)
-		return;
+		return 0;
 	if (nc_membership_check(launch, &watch->inside, &error) < 0) {
 		end_at_once(watch, "membership_lost");
 	} else if (now >= watch->verify_at) {
 		watch->verify_at = now + VERIFY_MS * MS;
 		if (nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
 			end_at_once(watch, "program_lost");
+		if (launch->provider != NC_PROVIDER_EXEC)
+			r = take_in(watch, reterr);
 	}
 	watch->look_at = next_look(watch, now);
+	return r;
 }
 
 static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
@@ -355,7 +373,7 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 		r = nc_update_step(launch, watch->kill_at != 0, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
 	step_clocks(watch, now);
-	step_look(watch, now);
+	r = r < 0 ? r : step_look(watch, now, reterr);
 	return r < 0 ? r : step_checkpoint(watch, now, reterr);
 }
 
