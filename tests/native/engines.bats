@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# engines.bats - docs/oci.md with the real engines: Podman with its hooks folder, containerd with a base specification
+#
+# What the engines are configured with is taken out of the document; paths are exchanged for those of the test.
+
+load helpers
+load oci_bundle
+load engines
+
+setup_file() {
+	world_up
+	witness net tcp $PUB_A 443 tcp $PUB_B 443
+	base_profile
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	"$netcordon" host up --root "$ROOT" >/dev/null
+	mkdir -m 755 "$WORLD/profiles" "$WORLD/hooks.d" "$WORLD/no-hooks.d"
+	cp "$WORLD/profile.json" "$WORLD/profiles/web.json"
+	echo '{"version":1,"network":{"mode":"none"}}' >"$WORLD/profiles/none.json"
+	jq -n --arg w "$WORLD" '{version: 1, key: ($w + "/key.pem"), evidence: ($w + "/evidence"), profiles: ($w + "/profiles"), container_profile: "web"}' \
+		>"$WORLD/netcordon.conf"
+	host_up
+	podman_up
+	documented json '"stages"' | here >"$WORLD/hooks.d/netcordon.json"
+}
+teardown_file() {
+	world_down
+}
+teardown() {
+	podman pod rm --all --force --time 0 >/dev/null 2>&1 || true
+	podman rm --all --force --time 0 >/dev/null 2>&1 || true
+	rm -rf "$WORLD/evidence"
+}
+
+both='/tools/attempt tcp '$PUB_A' 443; /tools/attempt tcp '$PUB_B' 443'
+# through_refused: of both attempts, the listed one got through and the other was refused
+through_refused() {
+	[[ ${lines[0]} == *'"outcome":"through"'* && ${lines[1]} == *'"errno":"EPERM"'* ]] || { echo "$output" >&2; return 1; }
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+}
+nothing_lives() { [ "$(ours status --json | jq length)" = 0 ]; }
+# closed_for ID COUNT: so much evidence is there about the container, and all of it verifies
+closed_for() {
+	local folder count=0
+	for folder in "$WORLD"/evidence/oci-*; do
+		jq -e --arg id "$1" '.container.id == $id' "$folder/launch.json" >/dev/null || continue
+		ours evidence verify "$folder" --public-key "$WORLD/key.pub"
+		count=$((count + 1))
+	done
+	[ $count = "$2" ]
+}
+
+@test "Podman: a container reaches what its annotation's profile lists and nothing else; without one, what the default lists" {
+	documented json '"stages"' | diff - <(sed 's,@SBINDIR@,/usr/sbin,' "$top/examples/hooks.d.json")
+	for RUNTIME in runc crun; do
+		rm -rf "$WORLD/evidence"
+		mark
+		run -1 podman_run --rm --annotation netcordon.profile=web --rootfs "$WORLD/rootfs" /bin/sh -c "$both"
+		through_refused
+		ours evidence verify "$WORLD"/evidence/oci-* --public-key "$WORLD/key.pub"
+		jq -e '.container.chosen_by == "annotation" and .container.profile == "web"' "$WORLD"/evidence/oci-*/launch.json
+		jq -e -s 'any(.[]; .reason == "destination_not_listed" and .decision == "deny")' "$WORLD"/evidence/oci-*/events.jsonl
+		rm -rf "$WORLD/evidence"
+		mark
+		run -1 podman_run --rm --rootfs "$WORLD/rootfs" /bin/sh -c "$both"
+		through_refused
+		jq -e '.container.chosen_by == "default"' "$WORLD"/evidence/oci-*/launch.json
+		mark
+		run -1 podman_run --rm --annotation netcordon.profile=none --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_A 443
+		[[ $output == *'"errno":"EPERM"'* ]]
+		nothing_reached $PUB_A 443
+		nothing_lives
+		# the twin: another folder of hooks
+		mark
+		run -0 podman --hooks-dir "$WORLD/no-hooks.d" run --rm --cgroup-parent "/${ROOT##*/}" --network "ns:/run/netns/$WL" --privileged \
+			-v /usr:/usr:ro -v "$tools:/tools:ro" --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_B 443
+		reached $PUB_B 443
+	done
+}
+
+@test "Podman: a profile that is not there, a path, a misspelt annotation start no container, and the reason is told" {
+	for RUNTIME in runc crun; do
+		while IFS='|' read -r annotation container reason; do
+			: >"$WORLD/syslog"
+			run -126 podman_run --rm --name refused --annotation "$annotation" --rootfs "$WORLD/rootfs" /usr/bin/touch /tmp/ran
+			[ ! -e "$WORLD/rootfs/tmp/ran" ]
+			# crun keeps to itself what a hook prints: the reason is in the system's log too
+			[ $RUNTIME = crun ] || [[ $output =~ $reason ]]
+			[[ $output == *"exit "*"3"* || $output == *"exit "*"2"* ]]
+			[[ $output != *"command that was not found"* ]]
+			eventually 50 "grep -q 'netcordon\[[0-9]*\]: ${container}[a-z_]*: .*$reason' $WORLD/syslog" || { cat "$WORLD/syslog" >&2; return 1; }
+		done <<-END
+			netcordon.profile=missing|container [0-9a-f]\{64\}: |there is no profile $WORLD/profiles/missing.json
+			netcordon.profile=$WORLD/profiles/web.json||.*must be a name
+			netcordon.profil=web||.*unknown annotation
+		END
+		podman_run --rm --annotation netcordon.profile=web --rootfs "$WORLD/rootfs" /usr/bin/touch /tmp/ran
+		rm "$WORLD/rootfs/tmp/ran"
+	done
+	nothing_lives
+}
+
+@test "Podman: a running container is sealed through exec, health checks, pause, restart and a second start; its end closes the evidence" {
+	run -0 podman_run --detach --name long --annotation netcordon.profile=web --health-cmd "/tools/attempt tcp $PUB_B 443" --health-interval disable \
+		--rootfs "$WORLD/rootfs" /usr/bin/sleep 600
+	id=$output
+	[ ${#id} = 64 ]
+	run -0 ours check-container "$(podman_pid long)"
+	[[ $output == *"sealed "*"oci-${id:0:40}-"*supervised* ]]
+	mark
+	run -1 podman exec long /bin/sh -c "$both"
+	through_refused
+	run -1 podman healthcheck run long
+	nothing_reached $PUB_B 443
+	podman pause long
+	ours check-container "$(podman_pid long)"
+	podman unpause long
+	podman restart --time 0 long
+	ours check-container "$(podman_pid long)"
+	mark
+	run -1 podman exec long /bin/sh -c "$both"
+	through_refused
+	podman stop --time 0 long
+	nothing_lives
+	closed_for "$id" 2
+	podman start long
+	ours check-container "$(podman_pid long)"
+	podman rm --force --time 0 long
+	nothing_lives
+	closed_for "$id" 3
+	# the twin: started while the hooks folder was another
+	podman --hooks-dir "$WORLD/no-hooks.d" run --detach --name bare --cgroup-parent "/${ROOT##*/}" --network "ns:/run/netns/$WL" \
+		-v /usr:/usr:ro --rootfs "$WORLD/rootfs" /usr/bin/sleep 600
+	run -1 ours check-container "$(podman_pid bare)"
+	[[ $output == *"NOT SEALED"* ]]
+}
+
+@test "Podman: each container of a pod has a cordon of its own, and so has the pod's first, which holds its namespaces" {
+	tar -C "$WORLD/rootfs" -cf "$WORLD/image.tar" .
+	podman import --change 'ENTRYPOINT ["/pause"]' "$WORLD/image.tar" localhost/pause:1
+	# a cgroup that the containers of a pod share lets them open no device, hooks or not, where Podman 4.3 makes it itself
+	podman pod create --name pod --infra-image localhost/pause:1 --infra-command /pause --share-parent=false --cgroup-parent "/${ROOT##*/}" --network host
+	NETWORK='' podman_run --detach --pod pod --name one --annotation netcordon.profile=web --rootfs "$WORLD/rootfs" /usr/bin/sleep 600
+	run -0 ours check-container "$(podman_pid one)" "$(podman_pid "$(podman pod inspect pod | jq -r .InfraContainerID)")"
+	[ "$(grep -c "sealed  oci-.*supervised" <<<"$output")" = 2 ]
+	mark
+	run -1 podman exec one /bin/sh -c "$both"
+	through_refused
+	podman pod rm --force --time 0 pod
+	nothing_lives
+	[ "$(find "$WORLD/evidence" -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
+	for folder in "$WORLD"/evidence/*; do ours evidence verify "$folder" --public-key "$WORLD/key.pub"; done
+}
