@@ -66,13 +66,14 @@ podman_up() {
 	local limits=''
 	may_raise_limits || limits='default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]'
 	controls pids || limits+=$'\npids_limit = 0'
-	printf '[containers]\n%s\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\ntmp_dir = "%s"\nhooks_dir = ["%s"]\n' \
-		"$limits" "$WORLD/podman/tmp" "$WORLD/hooks.d" >"$WORLD/containers.conf"
+	printf '[containers]\n%s\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\ntmp_dir = "%s"\n' \
+		"$limits" "$WORLD/podman/tmp" >"$WORLD/containers.conf"
 	container_root "$WORLD/rootfs"
 }
+# HOOKS: another folder of hooks
 podman() {
 	CONTAINERS_CONF=$WORLD/containers.conf on_host podman --root "$WORLD/podman/root" --runroot "$WORLD/podman/run" --storage-driver vfs \
-		--runtime "${RUNTIME:-runc}" "$@"
+		--runtime "${RUNTIME:-runc}" --hooks-dir "${HOOKS:-$WORLD/hooks.d}" "$@"
 }
 # podman_run OPTION... COMMAND: in the network of the world, with the machine's programs
 podman_run() {
@@ -90,9 +91,10 @@ podman_pid() { podman inspect --format '{{.State.Pid}}' "$1"; }
 
 # ---- containerd -----------------------------------------------------------------------------------------------------------------------------------
 
-# The configuration of the document, and what this machine wants beside. Its image is Podman's.
+# Once for all tests: with the configuration of the document, and what this machine wants beside
 containerd_up() {
 	local folder=$WORLD/containerd
+	[ ! -e "$WORLD/containerd.pid" ] || return 0
 	mkdir "$folder"
 	documented console 'ctr oci spec' | sed "1s/^# //; s,/etc/containerd,$folder," >"$folder/spec.sh"
 	on_host bash -eu "$folder/spec.sh"
@@ -134,10 +136,11 @@ ctr() { on_host ctr --address "$WORLD/containerd/socket" "$@"; }
 # cri METHOD <REQUEST: see cri.py
 cri() { on_host /usr/bin/python3 "$top/tests/native/cri.py" "$WORLD/containerd/socket" "$1"; }
 
-# The messages of the interface, by number. pod NAME PROFILE: on the host's network, its cgroups in this world; PROFILE "" for no annotation
+# The messages of the interface, by number. pod NAME PROFILE: on the host's network, its cgroups in this world; PROFILE "" for no annotation. PROCESSES=0: its
+# containers share the pod's process namespace (1: each has one of its own)
 pod() {
-	jq -n --arg n "$1" --arg a "$2" --arg c "/${ROOT##*/}" '{"1": {"1": $n, "2": $n, "3": "default"},
-		"7": (if $a == "" then [] else [{"1": "netcordon.profile", "2": $a}] end), "8": {"1": $c, "2": {"1": {"1": 2, "2": 1}}}}'
+	jq -n --argjson pid "${PROCESSES-1}" --arg n "$1" --arg a "$2" --arg c "/${ROOT##*/}" '{"1": {"1": $n, "2": $n, "3": "default"},
+		"7": (if $a == "" then [] else [{"1": "netcordon.profile", "2": $a}] end), "8": {"1": $c, "2": {"1": {"1": 2, "2": $pid}}}}'
 }
 # run_pod NAME PROFILE: prints its id
 run_pod() { pod "$1" "$2" | jq '{"1": ., "2": "netcordon"}' | cri RunPodSandbox | jq -r '.["1"][0]'; }
@@ -145,8 +148,8 @@ run_pod() { pod "$1" "$2" | jq '{"1": ., "2": "netcordon"}' | cri RunPodSandbox 
 make_container() {
 	local id=$1 name=$2 profile=$3
 	shift 3
-	pod "$name" "$profile" | jq --arg id "$id" --arg t "$tools" '{"1": $id, "3": ., "2": {"1": {"1": "main"}, "2": {"1": "localhost/pause:1"}, "3": $ARGS.positional,
-		"7": [{"1": "/usr", "2": "/usr", "3": true}, {"1": "/tools", "2": $t, "3": true}], "15": {"2": {"3": {"1": 2, "2": 1}}}}}' --args "$@" |
+	pod "$name" "$profile" | jq --argjson pid "${PROCESSES-1}" --arg id "$id" --arg t "$tools" '{"1": $id, "3": ., "2": {"1": {"1": "main"}, "2": {"1": "localhost/pause:1"}, "3": $ARGS.positional,
+		"7": [{"1": "/usr", "2": "/usr", "3": true}, {"1": "/tools", "2": $t, "3": true}], "15": {"2": {"3": {"1": 2, "2": $pid}}}}}' --args "$@" |
 		cri CreateContainer | jq -r '.["1"][0]'
 }
 # about METHOD ID: a method that wants nothing but the id

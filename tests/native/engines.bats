@@ -15,7 +15,7 @@ setup_file() {
 	base_profile
 	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
 	"$netcordon" host up --root "$ROOT" >/dev/null
-	mkdir -m 755 "$WORLD/profiles" "$WORLD/hooks.d" "$WORLD/no-hooks.d"
+	mkdir -m 755 "$WORLD/profiles" "$WORLD/hooks.d"
 	cp "$WORLD/profile.json" "$WORLD/profiles/web.json"
 	echo '{"version":1,"network":{"mode":"none"}}' >"$WORLD/profiles/none.json"
 	jq -n --arg w "$WORLD" '{version: 1, key: ($w + "/key.pem"), evidence: ($w + "/evidence"), profiles: ($w + "/profiles"), container_profile: "web"}' \
@@ -69,17 +69,39 @@ closed_for() {
 		run -1 podman_run --rm --rootfs "$WORLD/rootfs" /bin/sh -c "$both"
 		through_refused
 		jq -e '.container.chosen_by == "default"' "$WORLD"/evidence/oci-*/launch.json
-		mark
-		run -1 podman_run --rm --annotation netcordon.profile=none --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_A 443
-		[[ $output == *'"errno":"EPERM"'* ]]
-		nothing_reached $PUB_A 443
-		nothing_lives
-		# the twin: another folder of hooks
-		mark
-		run -0 podman --hooks-dir "$WORLD/no-hooks.d" run --rm --cgroup-parent "/${ROOT##*/}" --network "ns:/run/netns/$WL" --privileged \
-			-v /usr:/usr:ro -v "$tools:/tools:ro" --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_B 443
-		reached $PUB_B 443
 	done
+	mark
+	run -1 podman_run --rm --annotation netcordon.profile=none --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_A 443
+	[[ $output == *'"errno":"EPERM"'* ]]
+	nothing_reached $PUB_A 443
+	nothing_lives
+}
+
+# gets_out: a container reaches what nobody lists, so it is not sealed
+gets_out() {
+	mark
+	run -0 podman_run --rm --rootfs "$WORLD/rootfs" /tools/attempt tcp $PUB_B 443
+	reached $PUB_B 443
+}
+
+@test "Podman: where the hooks folder, its file or the program is not there, containers are open; where the file is broken, none starts" {
+	local hooks=$WORLD/hooks.d/netcordon.json
+	export HOOKS=$WORLD/other.d
+	gets_out
+	mkdir "$HOOKS"
+	cp "$hooks" "$HOOKS/netcordon.json.off"
+	gets_out
+	jq '.hook.path = "/nonexistent"' "$hooks" >"$HOOKS/netcordon.json"
+	gets_out
+	head -c 40 "$hooks" >"$HOOKS/netcordon.json"
+	run -126 podman_run --rm --rootfs "$WORLD/rootfs" /usr/bin/touch /tmp/ran
+	[[ $output == *"$HOOKS/netcordon.json"* && ! -e $WORLD/rootfs/tmp/ran ]]
+	# only those that ask
+	jq --argjson when "$(sed -n 's/^With `"when": \(.*\)` only containers.*/\1/p' "$top/docs/oci.md")" '.when = $when' "$hooks" >"$HOOKS/netcordon.json"
+	gets_out
+	mark
+	run -1 podman_run --rm --annotation netcordon.profile=web --rootfs "$WORLD/rootfs" /bin/sh -c "$both"
+	through_refused
 }
 
 @test "Podman: a profile that is not there, a path, a misspelt annotation start no container, and the reason is told" {
@@ -133,8 +155,7 @@ closed_for() {
 	nothing_lives
 	closed_for "$id" 3
 	# the twin: started while the hooks folder was another
-	podman --hooks-dir "$WORLD/no-hooks.d" run --detach --name bare --cgroup-parent "/${ROOT##*/}" --network "ns:/run/netns/$WL" \
-		-v /usr:/usr:ro --rootfs "$WORLD/rootfs" /usr/bin/sleep 600
+	HOOKS=$WORLD/nowhere podman_run --detach --name bare --rootfs "$WORLD/rootfs" /usr/bin/sleep 600
 	run -1 ours check-container "$(podman_pid bare)"
 	[[ $output == *"NOT SEALED"* ]]
 }
@@ -204,6 +225,7 @@ spec() {
 
 @test "containerd, as Kubernetes calls it: containers of a pod are sealed under the pod's annotation, its sandbox is not, and what cannot be sealed does not start" {
 	local id pod exec='{"1": $id, "2": ["/bin/sh", "-c", $both]}'
+	containerd_up
 	podman_image
 	podman save --quiet --output "$WORLD/docker.tar" localhost/pause:1
 	ctr -n k8s.io images import --snapshotter native "$WORLD/docker.tar"
@@ -224,6 +246,15 @@ spec() {
 	about RemovePodSandbox "$pod"
 	nothing_lives
 	closed_for "$id" 1
+	# where they share its process namespace, one may get hold of the sandbox's process: then none of them is called sealed
+	export PROCESSES=0
+	pod=$(run_pod shared web)
+	id=$(make_container "$pod" shared web /usr/bin/sleep 600)
+	about StartContainer "$id"
+	run -1 ours check-container "$(ctr -n k8s.io task ls | awk -v id="$id" '$1 == id {print $2}')"
+	about StopPodSandbox "$pod"
+	about RemovePodSandbox "$pod"
+	unset PROCESSES
 	for profile in missing ../web; do
 		pod=$(run_pod refused $profile)
 		id=$(make_container "$pod" refused $profile /usr/bin/sleep 600)
