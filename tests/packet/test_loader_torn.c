@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * test_loader_torn.c - what a dead process wrote only in part: an instance's record, the host's book and the floor's, cut at every byte; and a policy that is too large
+ * test_loader_torn.c - what a dead process wrote only in part: an instance's record, the host's book and the floor's, cut at every byte; and a policy
+ * that is too large
  *
  * A record that is not whole says nothing: what it should have spoken of is found without it, and nothing of it stays. A book that is not whole is no book:
- * a launch says so, and `up` writes it anew from the pins. What the floor's book should have said of other namespaces nobody knows, so it is refused, too, until
- * the host was taken down; rows that are missing altogether are written anew.
+ * a launch says so, and `up` writes it anew from the pins. What the floor's book should have said of other namespaces nobody knows, so it is refused,
+ * too, until the host was taken down; rows that are missing altogether are written anew.
  */
 #include <setjmp.h>
 #include <stdarg.h>
