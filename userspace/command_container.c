@@ -42,6 +42,8 @@ int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reter
 	nc_invocation_host(invocation, &host);
 	ret = nc_oci_state_read(0, NC_OCI_STATE_MS, &state, reterr);
 	if (ret == 0)
+		snprintf(invocation->subject, sizeof(invocation->subject), "container %.64s", state.id);
+	if (ret == 0)
 		ret = state.moment == NC_OCI_CREATE ? nc_oci_create(&hook, &state, reterr) : nc_oci_stop(&hook, &state, reterr);
 	nc_oci_state_free(&state);
 	return ret < 0 ? ret : NC_EXIT_YES;

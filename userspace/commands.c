@@ -115,7 +115,8 @@ const struct nc_command nc_commands[] = {
 		 "closed. The instance is called oci-ID.",
 	 .options = no_options,
 	 .function = nc_command_oci_hook,
-	 .privileged = true},
+	 .privileged = true,
+	 .logged = true},
 	{.group = "Looking",
 	 .name = "check-container",
 	 .arguments = "PID|CGROUP...",
@@ -487,6 +488,8 @@ int nc_commands_main(int argc, char **argv)
 	if (ret < 0) {
 		name_denial(&invocation, &error);
 		nc_output_error(&error, invocation.json);
+		if (invocation.command && invocation.command->logged)
+			nc_output_log(&error, invocation.subject);
 		ret = exit_status(&invocation, &error);
 	}
 	nc_config_free(&invocation.config);

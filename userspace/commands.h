@@ -93,7 +93,8 @@ struct nc_invocation {
 	char **arguments;				     /* what is left: positional arguments, then the command to start; NULL-terminated */
 	int argument_count;
 	struct nc_config config;
-	int failure; /* exit status to use with an error instead of the table's; 0: the table's */
+	char subject[80]; /* what it turned out to be about, for the system's log; "": nothing */
+	int failure;	  /* exit status to use with an error instead of the table's; 0: the table's */
 };
 
 struct nc_command {
@@ -109,6 +110,7 @@ struct nc_command {
 	bool no_config;	     /* works without reading the configuration file */
 	bool privileged;     /* speaks to the kernel: a refusal to anybody but root has that reason */
 	bool shell_statuses; /* failures are 125, 126 and 127 */
+	bool logged;	     /* failures stand in the system's log too: whoever calls it may not show what it prints */
 };
 
 extern const struct nc_command nc_commands[]; /* ends with a row whose name is NULL */

@@ -65,6 +65,8 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 	launch->seccomp_choice.refuse_unix = !launch->profile->unix_gap_accepted && !(closed_without(rows, count, "unix_pathname", "seccomp_unix") &&
 										      closed_without(rows, count, "unix_abstract", "seccomp_unix"));
 	launch->seccomp_choice.allow_io_uring = closed_without(rows, count, "io_uring_socket", "seccomp");
+	if (NC_MUTANT_OFF("unix")) /* the same check, where no hook makes it */
+		launch->seccomp_choice.refuse_unix = false;
 	if (NC_MUTANT_OFF("ring_filter"))
 		launch->seccomp_choice.allow_io_uring = true;
 	return starts_process ? nc_seccomp_filter(launch->runtime, &launch->seccomp_choice, &launch->seccomp, reterr) : 0;

@@ -27,11 +27,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <syslog.h>
 #include <unistd.h>
 #include "cleanup.h"
 #include "launch_state.h"
 #include "oci.h"
+#include "output.h"
 
 #define CREATE_MS 20000 /* a runtime waits for its hook; longer than this something hangs */
 #define STOP_MS 10000
@@ -59,6 +59,7 @@ static int detach(int status_fd, int profile_fd)
 struct supervisor {
 	const struct nc_launch_options *options;
 	int profile_fd;
+	pid_t hook;
 	int hook_fd;	       /* the hook's end of the pipe, which is to be the only one */
 	struct nc_error error; /* why it failed, for the hook to tell */
 };
@@ -73,11 +74,8 @@ static int supervise(void *context)
 	close(supervisor->hook_fd);
 	if (r < 0)
 		nc_error_sys(&supervisor->error, NC_E_SYSTEM, r, "leave the runtime's session");
-	else if (nc_launch_attach(options, &status, &supervisor->error) < 0) {
-		/* the hook tells it; when the hook is gone, only the system's log is left to hear */
-		syslog(LOG_DAEMON | LOG_ERR, "netcordon: %s: %s: %s", options->instance, nc_error_word(supervisor->error.code),
-		       supervisor->error.detail);
-	}
+	else if (nc_launch_attach(options, &status, &supervisor->error) < 0 && getppid() != supervisor->hook)
+		nc_output_log(&supervisor->error, options->instance); /* the hook, which would tell it, is gone */
 	_exit(status);
 }
 
@@ -183,7 +181,7 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	char instance[NC_INSTANCE_NAME_MAX + 1], cgroup[NC_PATH_MAX], netns[64], profile[64];
 	struct nc_oci_container container = {.id = state->id, .bundle = state->bundle, .pid = state->pid, .pidfd = pidfd};
 	struct nc_launch_options options = NC_LAUNCH_OPTIONS;
-	struct supervisor supervisor = {.options = &options};
+	struct supervisor supervisor = {.options = &options, .hook = getpid()};
 	int r;
 
 	if (pidfd < 0)

@@ -56,7 +56,11 @@ int nc_oci_profile_open(const char *folder, const char *name, int *ret_fd, struc
 	if (fd < 0 && errno == ELOOP)
 		return untrusted("is a symbolic link", path, reterr);
 	if (fd < 0) {
-		nc_error_sys(reterr, NC_E_PROFILE_UNREADABLE, -errno, "open %s", path);
+		/* Engines look for the errno's own words and then say that a program was not found. */
+		if (errno == ENOENT)
+			nc_error_set(reterr, NC_E_PROFILE_UNREADABLE, -errno, "there is no profile %s", path);
+		else
+			nc_error_sys(reterr, NC_E_PROFILE_UNREADABLE, -errno, "open %s", path);
 		return nc_error_hint(reterr, "the operator puts the profiles that containers may ask for into that folder");
 	}
 	r = check_owner(fd, path, &status, reterr);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include "cleanup.h"
 #include "commands.h"
 #include "json.h"
@@ -37,23 +38,46 @@ static json_t *safe_string(const char *text)
 	return json_string(safe ? safe : "");
 }
 
+/* CODE: DETAIL (HINT) */
+static void put_error(FILE *stream, const struct nc_error *error)
+{
+	fprintf(stream, "%s: ", nc_error_word(error->code));
+	if (error->pointer[0]) {
+		nc_output_safe(stream, error->pointer);
+		fputs(": ", stream);
+	}
+	nc_output_safe(stream, error->detail);
+	if (error->hint[0]) {
+		fputs(" (", stream);
+		nc_output_safe(stream, error->hint);
+		fputc(')', stream);
+	}
+}
+
+void nc_output_log(const struct nc_error *error, const char *subject)
+{
+	NC_FREE char *line = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&line, &size);
+
+	if (!stream)
+		return;
+	nc_output_safe(stream, subject);
+	fputs(subject[0] ? ": " : "", stream);
+	put_error(stream, error);
+	fclose(stream);
+	openlog("netcordon", LOG_PID, LOG_DAEMON);
+	syslog(LOG_ERR, "%s", line ?: nc_error_word(error->code));
+}
+
 void nc_output_error(const struct nc_error *error, bool json)
 {
 	json_t *document;
 	char *text;
 
 	if (!json) {
-		fprintf(stderr, "netcordon: %s: ", nc_error_word(error->code));
-		if (error->pointer[0]) {
-			nc_output_safe(stderr, error->pointer);
-			fputs(": ", stderr);
-		}
-		nc_output_safe(stderr, error->detail);
-		if (error->hint[0]) {
-			fputs(" (", stderr);
-			nc_output_safe(stderr, error->hint);
-			fputc(')', stderr);
-		}
+		fputs("netcordon: ", stderr);
+		put_error(stderr, error);
 		fputc('\n', stderr);
 		return;
 	}

@@ -10,6 +10,8 @@
 
 /* One line on stderr: `netcordon: CODE: DETAIL (HINT)`, or with json one object {version, code, detail, pointer, hint}. */
 void nc_output_error(const struct nc_error *error, bool json);
+/* The same line in the system's log, as a daemon's error, with what it is about ("": nothing) before it. Nothing where there is no log. */
+void nc_output_log(const struct nc_error *error, const char *subject);
 /* One JSON document and a newline on stdout, members in the order in which they were set. Ends the program (3) where there was no memory for all of it. */
 void nc_output_json(const json_t *document);
 /* Prints text with every byte that is not printable ASCII as \xHH: text from a workload must not reach a terminal as it is. */

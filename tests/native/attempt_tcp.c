@@ -130,6 +130,8 @@ static int dissolve(struct attempt *a, int fd)
 {
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
+	a->received[0] = '\0'; /* what the first peer answered is no answer to what follows, be it a failure */
+	a->sent = 0;
 	return step(a, "disconnect", connect(fd, &none, sizeof(none)));
 }
 
@@ -142,8 +144,6 @@ enum outcome verb_reconnect(struct attempt *a, char **args)
 		return fail(a);
 	if (talk(a, fd) != THROUGH || dissolve(a, fd))
 		return fail(a);
-	a->received[0] = '\0';
-	a->sent = 0;
 	if (dial(a, fd, &second))
 		return fail(a);
 	return talk(a, fd);
@@ -266,8 +266,6 @@ enum outcome verb_disconnect_listen(struct attempt *a, char **args)
 
 	if (fd < 0 || dial(a, fd, &peer) || talk(a, fd) != THROUGH || dissolve(a, fd))
 		return fail(a);
-	a->received[0] = '\0';
-	a->sent = 0;
 	return serve(a, fd);
 }
 

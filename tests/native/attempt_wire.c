@@ -130,6 +130,8 @@ static enum outcome say_hello_twice(struct attempt *a, int fd, const char *name)
 	hello_end(&hello);
 	if (put(a, fd, (char *)hello.bytes, hello.size) != THROUGH || answer(a, fd) != THROUGH)
 		return REFUSED;
+	memcpy(answered, a->received, sizeof(answered));
+	memset(a->received, 0, sizeof(a->received)); /* that answer was to the first, whatever fails from here on */
 	hello_begin(&hello);
 	hello_random(&hello, a->payload, strcspn(a->payload, "\n"));
 	hello_name(&hello, "elsewhere.example", strlen("elsewhere.example"));
@@ -138,8 +140,6 @@ static enum outcome say_hello_twice(struct attempt *a, int fd, const char *name)
 	memcpy(both + sizeof(change), hello.bytes, hello.size);
 	if (put(a, fd, both, sizeof(change) + hello.size) != THROUGH || step(a, "shutdown", shutdown(fd, SHUT_WR)))
 		return fail(a);
-	memcpy(answered, a->received, sizeof(answered));
-	memset(a->received, 0, sizeof(a->received)); /* that answer was to the first */
 	if (until_closed(a, fd) != THROUGH)
 		return REFUSED;
 	memcpy(a->received, answered, sizeof(answered));
