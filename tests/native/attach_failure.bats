@@ -123,7 +123,7 @@ given_back() {
 		nothing_left
 	done
 	[ "$kept" -gt 1 ]
-	"$netcordon" stop --root "$ROOT" service 2>/dev/null || true
+	service_down # the twin: it was sealed, and ends when it is empty, or is killed on the way
 	wait "$ATTACH" || true
 	"$netcordon" host status --root "$ROOT" >/dev/null
 }
