@@ -86,6 +86,43 @@ static void test_record(void **state)
 	assert_nothing_left(scratch);
 }
 
+/* Whose claim cannot be read may have any cgroup: none is taken meanwhile, and nothing counts as nobody's. */
+static void test_record_of_the_living(void **state)
+{
+	struct scratch *scratch = *state;
+	struct nc_claim *claim = NULL, *other = NULL;
+	char apart[NC_PATH_MAX + 32];
+	struct nc_error error;
+	struct trial trial;
+	uint32_t cleaned;
+
+	trial_make(&trial, scratch);
+	assert_ok(try_up(&trial, &error), &error);
+	assert_ok(try_launch(&trial, &claim, &error), &error);
+	assert_ok(nc_claim_new(trial.host, "other", &other, &error), &error);
+	snprintf(apart, sizeof(apart), "%s/apart", scratch->root);
+	assert_int_equal(mkdir(apart, 0755), 0);
+	cut(trial.host, "instances/one/claim", 8);
+	assert_true(nc_claim_take_cgroup(other, apart, &error) < 0);
+	assert_int_equal(error.status, -EBADMSG);
+	assert_non_null(strstr(error.detail, "instance one"));
+	assert_non_null(strstr(error.hint, "host status"));
+	assert_true(nc_host_clean_orphans(trial.host, &cleaned, &error) < 0);
+	assert_int_equal(error.status, -EBADMSG);
+	assert_ok(nc_claim_check(claim, NC_AUTHORITY_WORKLOAD, &trial.image, &error), &error); /* it lives */
+	assert_ok(nc_record_write(claim->record_fd, &claim->record, &error), &error);
+	assert_ok(nc_claim_take_cgroup(other, apart, &error), &error);
+	assert_ok(nc_host_clean_orphans(trial.host, &cleaned, &error), &error);
+	assert_int_equal(cleaned, 0);
+	assert_ok(nc_claim_release(other, &error), &error);
+	assert_ok(nc_claim_release(claim, &error), &error);
+	assert_int_equal(rmdir(apart), 0);
+	assert_ok(nc_host_down(trial.host, false, &error), &error);
+	nc_host_close(trial.host);
+	free(trial.entries);
+	assert_nothing_left(scratch);
+}
+
 static void test_book(void **state)
 {
 	struct scratch *scratch = *state;
@@ -196,10 +233,7 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_record),
-		TEST(test_book),
-		TEST(test_floor_book),
-		TEST(test_too_large),
+		TEST(test_record), TEST(test_record_of_the_living), TEST(test_book), TEST(test_floor_book), TEST(test_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

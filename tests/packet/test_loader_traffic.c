@@ -460,28 +460,30 @@ static void refuse_cgroup(struct nc_claim *claim, const char *path)
 	assert_int_equal(nc_claim_cgroup_fd(claim, NC_AUTHORITY_WORKLOAD), -1);
 }
 
-/* Whose claim cannot be read may have any cgroup: none is taken meanwhile, and nothing counts as nobody's. */
-static void refuse_unreadable(struct scratch *scratch, const struct sealed *sealed, struct nc_claim *other)
+/* What runs in a taken cgroup ends with the instance once somebody was told. */
+static void end_untold_and_told(struct sealed *sealed, struct net *net, const char *guest, int inner_fd)
 {
-	char apart[NC_PATH_MAX + 32];
 	struct nc_error error;
-	uint32_t cleaned;
+	pid_t sleeper;
 
-	snprintf(apart, sizeof(apart), "%s/apart", scratch->root);
-	assert_int_equal(mkdir(apart, 0755), 0);
-	assert_int_equal(ftruncate(sealed->claim->record_fd, 8), 0);
-	assert_true(nc_claim_take_cgroup(other, apart, &error) < 0);
-	assert_int_equal(error.status, -EBADMSG);
-	assert_non_null(strstr(error.detail, "guest"));
-	assert_non_null(strstr(error.hint, "host status"));
-	assert_true(nc_host_clean_orphans(sealed->host, &cleaned, &error) < 0);
-	assert_int_equal(error.status, -EBADMSG);
-	assert_ok(nc_record_write(sealed->claim->record_fd, &sealed->claim->record, &error), &error);
-	assert_ok(nc_claim_take_cgroup(other, apart, &error), &error);
-	assert_ok(nc_host_clean_orphans(sealed->host, &cleaned, &error), &error);
-	assert_int_equal(cleaned, 0);
-	assert_ok(nc_claim_release(other, &error), &error);
-	assert_int_equal(rmdir(apart), 0);
+	/* as long as nobody was told, its end gives the cgroup back: what lives there lives on, and is open again */
+	sleeper = inside(inner_fd, net->workload, act_sleep, NULL);
+	usleep(50000);
+	assert_ok(nc_claim_release(sealed->claim, &error), &error);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
+	assert_empty(sealed->host);
+	assert_int_equal(connect_from(inner_fd, net->workload, UNLISTED), 0);
+	assert_int_equal(arrived(net->unlisted), 1);
+	/* told: it ends with the instance */
+	assert_ok(nc_claim_new(sealed->host, "guest", &sealed->claim, &error), &error);
+	assert_ok(nc_claim_take_cgroup(sealed->claim, guest, &error), &error);
+	assert_ok(nc_claim_seal(sealed->claim, NC_AUTHORITY_WORKLOAD, &(struct nc_seal){.image = &sealed->image}, &error), &error);
+	assert_ok(nc_claim_announce(sealed->claim, false, &error), &error);
+	assert_int_equal(connect_from(inner_fd, net->workload, UNLISTED), EPERM);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
+	assert_ok(nc_claim_release(sealed->claim, &error), &error);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), sleeper);
+	assert_empty(sealed->host);
 }
 
 static void test_take_cgroup(void **state)
@@ -494,7 +496,6 @@ static void test_take_cgroup(void **state)
 	struct nc_error error;
 	struct net net;
 	int guest_fd, inner_fd;
-	pid_t sleeper;
 
 	net_make(&net);
 	image_make(&sealed);
@@ -534,26 +535,8 @@ static void test_take_cgroup(void **state)
 	refuse_cgroup(other, guest);
 	snprintf(path, sizeof(path), "%s/inner", guest);
 	refuse_cgroup(other, path);
-	refuse_unreadable(scratch, &sealed, other);
-	assert_int_equal(connect_from(guest_fd, net.workload, LISTED), 0);
-	/* as long as nobody was told, its end gives the cgroup back: what lives there lives on, and is open again */
-	sleeper = inside(inner_fd, net.workload, act_sleep, NULL);
-	usleep(50000);
-	assert_ok(nc_claim_release(sealed.claim, &error), &error);
-	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
-	assert_empty(sealed.host);
-	assert_int_equal(connect_from(inner_fd, net.workload, UNLISTED), 0);
-	assert_int_equal(arrived(net.unlisted), 1);
-	/* told: it ends with the instance */
-	assert_ok(nc_claim_new(sealed.host, "guest", &sealed.claim, &error), &error);
-	assert_ok(nc_claim_take_cgroup(sealed.claim, guest, &error), &error);
-	assert_ok(nc_claim_seal(sealed.claim, NC_AUTHORITY_WORKLOAD, &(struct nc_seal){.image = &sealed.image}, &error), &error);
-	assert_ok(nc_claim_announce(sealed.claim, false, &error), &error);
-	assert_int_equal(connect_from(inner_fd, net.workload, UNLISTED), EPERM);
-	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
-	assert_ok(nc_claim_release(sealed.claim, &error), &error);
-	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), sleeper);
-	assert_empty(sealed.host);
+	assert_ok(nc_claim_release(other, &error), &error);
+	end_untold_and_told(&sealed, &net, guest, inner_fd);
 	assert_ok(nc_host_facts(sealed.host, &after, &error), &error);
 	assert_int_equal(after.links, before.links);
 	/* the cgroup is its owner's again */
