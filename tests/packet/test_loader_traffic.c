@@ -334,8 +334,7 @@ static void test_ring_is_handed_on_empty(void **state)
 	net_end(&net);
 }
 
-/* ---- the end of connections
- * -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end of connections -------------------------------------------------------------------------------------------------------------------- */
 
 /* Sends until nothing more fits, writes how much that was, and ends: what was sent is the kernel's then. */
 static int act_send_and_end(void *context)
@@ -442,8 +441,7 @@ static void test_drain(void **state)
 	net_end(&net);
 }
 
-/* ---- a cgroup of somebody else
- * -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a cgroup of somebody else ----------------------------------------------------------------------------------------------------------------- */
 
 static int act_sleep(void *context)
 {
@@ -555,8 +553,7 @@ static void test_take_cgroup(void **state)
 	net_end(&net);
 }
 
-/* ---- the host's addresses
- * ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the host's addresses ---------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t floor_kind(struct nc_host *host, const char *text)
 {
