@@ -66,7 +66,19 @@ static void sleep_on(const struct search *search, int64_t left_ms)
 		poll(NULL, 0, 1); /* a supervisor that is dead and still in the table: never a busy loop */
 }
 
-static int wait_gone(struct nc_host *host, const char *name, int timeout_ms, struct nc_error *reterr)
+/* Whoever else ends it at this moment does what is to be done. */
+static int end_ownerless(struct nc_host *host, const char *name, struct nc_error *reterr)
+{
+	struct nc_claim *claim;
+	int r = nc_claim_adopt(host, name, &claim, reterr);
+
+	if (r < 0 && (reterr->code == NC_E_INSTANCE_EXISTS || reterr->code == NC_E_INSTANCE_UNKNOWN))
+		return 0;
+	return r < 0 ? r : nc_claim_release(claim, reterr);
+}
+
+/* With `stop` an instance whose supervisor dies meanwhile is ended here: nobody else may come to do it. */
+static int wait_gone(struct nc_host *host, const char *name, int timeout_ms, bool stop, struct nc_error *reterr)
 {
 	int64_t until = timeout_ms > 0 ? nc_now_ns() + timeout_ms * 1000000ll : INT64_MAX;
 
@@ -75,20 +87,14 @@ static int wait_gone(struct nc_host *host, const char *name, int timeout_ms, str
 		int r = look(host, name, &search, reterr);
 		int64_t now = nc_now_ns();
 
+		if (r == 0 && search.found && stop && !search.owner_lives)
+			r = end_ownerless(host, name, reterr) ?: look(host, name, &search, reterr);
 		if (r < 0 || !search.found)
 			return r;
 		if (now >= until)
 			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "instance %s still lives", name);
 		sleep_on(&search, (until - now) / 1000000 + 1);
 	}
-}
-
-static int end_ownerless(struct nc_host *host, const char *name, struct nc_error *reterr)
-{
-	struct nc_claim *claim;
-	int r = nc_claim_adopt(host, name, &claim, reterr);
-
-	return r < 0 ? r : nc_claim_release(claim, reterr);
 }
 
 static int signal_supervisor(const struct search *search, struct nc_error *reterr)
@@ -127,10 +133,10 @@ static int with_host(const struct nc_host_options *options, const char *instance
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no instance %s", instance);
 	if (r == 0)
 		note_evidence(&search, ret_evidence);
-	if (r == 0 && stop)
-		r = search.owner_lives ? signal_supervisor(&search, reterr) : end_ownerless(host, instance, reterr);
+	if (r == 0 && stop && search.owner_lives)
+		r = signal_supervisor(&search, reterr);
 	if (r == 0)
-		r = wait_gone(host, instance, timeout_ms, reterr);
+		r = wait_gone(host, instance, timeout_ms, stop, reterr);
 	nc_host_close(host);
 	return r;
 }

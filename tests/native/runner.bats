@@ -175,6 +175,24 @@ requests() {
 	jq -e -s '.[-1].cause=="stopped" and .[-1].signal==9' "$WORLD/status"
 }
 
+@test "ending: a supervisor that is killed while stop waits for it: stop ends the instance" {
+	local pid stop started
+	up -- sleep 60
+	told started
+	pid=$(jq -r 'select(.event=="started").pid' "$WORLD/status")
+	kill -STOP "$supervisor"
+	nc stop --json s --timeout 60 >"$WORLD/stopped" 3>&- &
+	stop=$!
+	started=$SECONDS
+	eventually 100 "grep -q '^SigPnd:.*[^0]\|^ShdPnd:.*[^0]' /proc/$supervisor/status" # the word has come
+	kill -9 "$supervisor"
+	wait "$stop"
+	[ $((SECONDS - started)) -lt 40 ] # not the time that it was given
+	[ ! -d "/proc/$pid" ]
+	down 137
+	asked 1 instance_unknown status --json s
+}
+
 @test "orphan: the supervisor was killed and nothing else was asked for; the name can be taken, and the next run sweeps what is dead" {
 	local pid
 	up -- sleep 60
