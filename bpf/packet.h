@@ -80,8 +80,8 @@ _Static_assert(sizeof(struct nc_ipv6_header) == 40, "IPv6 header");
 _Static_assert(sizeof(struct nc_jumbo_header) == 8, "jumbo payload option");
 
 /*
- * Where a device takes more than 64 KiB at once (5.19+, "BIG TCP"), the length stands in a header that the kernel puts there when it sends, or when it has joined
- * what arrived, and takes away before anything is on a wire. Such a packet is one that is to be cut, of just that length.
+ * Where a device takes more than 64 KiB at once (5.19+, "BIG TCP"), the length stands in a header that the kernel puts there when it sends, or when
+ * it has joined what arrived, and takes away before anything is on a wire. Such a packet is one that is to be cut, of just that length.
  */
 static __always_inline int nc_packet_is_jumbo(const struct __sk_buff *skb, __be16 payload_be, const struct nc_jumbo_header *jumbo)
 {
@@ -101,8 +101,8 @@ struct nc_ipv6_start {
 };
 
 /*
- * The packet's first `size` bytes where they lie; NULL: there are fewer, or they are not in one piece. What bpf_skb_load_bytes would copy, by two calls less for
- * each packet. The host's includer provides its own.
+ * The packet's first `size` bytes where they lie; NULL: there are fewer, or they are not in one piece. What bpf_skb_load_bytes would copy, by two
+ * calls less for each packet. The host's includer provides its own.
  */
 #ifdef __bpf__
 static __always_inline const void *nc_packet_start(struct __sk_buff *skb, __u32 size)

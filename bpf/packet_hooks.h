@@ -126,8 +126,8 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 }
 
 /*
- * 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows; server_name_listed, when this is the packet that
- * showed the connection's name. Its far end has just been found to be the label's admission, so it is not read once more.
+ * 0: the packet may leave. Else the reason in the highest byte, and below it where the name stands that it shows; server_name_listed, when this is
+ * the packet that showed the connection's name. Its far end has just been found to be the label's admission, so it is not read once more.
  */
 #define NC_NAME_REASON_SHIFT 56
 NC_VERIFIED_ALONE __u64 nc_egress_name(struct __sk_buff *skb, __u32 transport)
@@ -203,8 +203,9 @@ NC_VERIFIED_ALONE int nc_egress_name_listed(struct __sk_buff *skb)
 }
 
 /*
- * May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that endpoint since. The
- * packets of a connection that has begun do not come here (nc_packet_follows), or only because nothing was to be seen of them at once.
+ * May a packet that stays on open loopback reach what listens there? connect() was asked the same: this is for whoever began to listen at that
+ * endpoint since. The packets of a connection that has begun do not come here (nc_packet_follows), or only because nothing was to be seen of them at
+ * once.
  */
 NC_VERIFIED_ALONE int nc_egress_endpoint(struct __sk_buff *skb)
 {

@@ -107,8 +107,9 @@ int bind6(struct bpf_sock_addr *ctx)
 /*
  * The options that real clients set and that cannot move a packet; the numbers are the kernel's user ABI (asm-generic/socket.h, linux/tcp.h, linux/in.h,
  * linux/in6.h, linux/udp.h). What is left out on purpose, among others: SO_BINDTODEVICE, SO_DONTROUTE, SO_MARK, SO_ZEROCOPY, SO_TXTIME, IP_OPTIONS,
- * IP_HDRINCL, IP_TTL, IP_FREEBIND and IP_TRANSPARENT (a source that is not ours), IP_UNICAST_IF and their IPv6 forms, routing and extension headers, flow labels, every multicast join,
- * IP_LOCAL_PORT_RANGE (a fixed port by another name), TCP_REPAIR, TCP_ULP, TCP_FASTOPEN (a listener's), TCP_MD5SIG.
+ * IP_HDRINCL, IP_TTL, IP_FREEBIND and IP_TRANSPARENT (a source that is not ours), IP_UNICAST_IF and their IPv6 forms, routing and extension headers,
+ * flow labels, every multicast join, IP_LOCAL_PORT_RANGE (a fixed port by another name), TCP_REPAIR, TCP_ULP, TCP_FASTOPEN (a listener's),
+ * TCP_MD5SIG.
  */
 static __always_inline int nc_option_socket_level(int option)
 {

@@ -211,9 +211,9 @@ static __always_inline __u32 nc_floor_kind(const union nc_address *address, cons
 }
 
 /*
- * The two questions about an address, verified alone, for packet programs: each class, and each NAT64 prefix, was a way of its own for the verifier to the end of
- * the verdict, nine tenths of all that it had to do for such a program. A packet is seldom judged anew, so there the call costs nothing; at the address hooks,
- * which know the family, it would be paid by each connect().
+ * The two questions about an address, verified alone, for packet programs: each class, and each NAT64 prefix, was a way of its own for the verifier
+ * to the end of the verdict, nine tenths of all that it had to do for such a program. A packet is seldom judged anew, so there the call costs
+ * nothing; at the address hooks, which know the family, it would be paid by each connect().
  */
 NC_VERIFIED_ALONE __u32 nc_floor_alone(__u64 first_half, __u64 second_half)
 {

@@ -235,7 +235,8 @@ static __always_inline enum nc_wire_way nc_wire_first(struct __sk_buff *skb, str
 	return segment->seq != label->first_seq || (segment->flags & NC_TCP_URG) || *ret_foreign > 0 ? NC_WIRE_REFUSES : NC_WIRE_READS;
 }
 
-/* May this packet of a connection for which nc_wire_asked, with its TCP header at `transport`, leave? Fills the verdict when not, and *ret_found when it showed a name. */
+/* May this packet of a connection for which nc_wire_asked, with its TCP header at `transport`, leave? Fills the verdict when not, and *ret_found when
+ * it showed a name. */
 static __always_inline int nc_wire_decide(struct __sk_buff *skb, struct bpf_sock *socket, const struct nc_slot *slot, struct nc_label *label,
 					  const struct nc_flow *far, __u32 transport, struct nc_verdict *verdict, __u64 *ret_found)
 {

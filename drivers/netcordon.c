@@ -344,6 +344,7 @@ json_t *netcordon_ready(const json_t *request, json_t **ret_state)
 	const char *program = *off ? netcordon_option(request, "mutant") : netcordon_option(request, "netcordon");
 	char own_root[600];
 	json_t *state;
+	int r;
 
 	if (!program || !netcordon_option(request, "root"))
 		return refuse("options", "netcordon, root and, for mutants, mutant are needed");
@@ -354,8 +355,9 @@ json_t *netcordon_ready(const json_t *request, json_t **ret_state)
 		return refuse("scratch", "the profile cannot be written");
 	if (make_key(state) < 0)
 		return refuse("key", "no key");
-	if (host_up(state, own_root) < 0)
-		return refuse("host", "the programs cannot be put in force");
+	r = host_up(state, own_root);
+	if (r < 0)
+		return refuse("host", "the programs cannot be put in force: %s", strerror(-r));
 	*ret_state = state;
 	return NULL;
 }

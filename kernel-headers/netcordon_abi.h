@@ -24,8 +24,12 @@
 #include <linux/types.h>
 #endif
 
-/* Raised whenever a record below changes its layout or its meaning. It stands in every pin's folder name and in every event. */
-#define NC_ABI_VERSION 3
+/*
+ * Raised whenever a record below, or a map, changes its layout or its meaning; tests/unit/test_abi.c holds the layouts against it. It stands in every
+ * event, whose reader refuses another, and `version --json` tells it to whoever reads maps and rings with a tool of his own. Builds of netcordon do
+ * not know each other by it: the folder of the pins is named by the manifest, a digest of the object and so of every layout in it.
+ */
+#define NC_ABI_VERSION 4
 
 union nc_address {
 	__u8 bytes[16];
@@ -316,8 +320,8 @@ struct nc_label {
 /*
  * ---- map `seen`: first sight and exact repeats per (destination, reason). LRU: no verdict depends on it -------------------------------------
  *
- * The kernel lays the entries of such a map one behind the other, each with 48 bytes of its own before key and value: 128 together, so that an entry lies in two
- * cache lines and never in three. Whoever connects to thousands of destinations in turn waits for each line.
+ * The kernel lays the entries of such a map one behind the other, each with 48 bytes of its own before key and value: 128 together, so that an entry
+ * lies in two cache lines and never in three. Whoever connects to thousands of destinations in turn waits for each line.
  */
 
 struct nc_seen_key {

@@ -53,8 +53,8 @@ struct sk_buff {
 	unsigned int end;
 };
 
-/* A part of a packet's payload. Its first word is its page (bv_page, from 6.9 on netmem), whose lowest bit is set when it is memory of a device. An array of these is
- * walked by index: 16 bytes on every kernel of 64 bits. */
+/* A part of a packet's payload. Its first word is its page (bv_page, from 6.9 on netmem), whose lowest bit is set when it is memory of a device. An
+ * array of these is walked by index: 16 bytes on every kernel of 64 bits. */
 struct skb_frag {
 	unsigned long page;
 	__u32 length;

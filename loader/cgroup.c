@@ -248,23 +248,6 @@ static int write_one(int cgroup_fd, const char *file)
 	return 0;
 }
 
-static int signal_one(void *context, pid_t pid)
-{
-	(void)context;
-	if (pid > 0)
-		kill(pid, SIGKILL);
-	return 0;
-}
-
-int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr)
-{
-	int r;
-
-	write_one(cgroup_fd, "cgroup.freeze"); /* so that nothing forks past the list; a frozen task dies of SIGKILL all the same */
-	r = nc_cgroup_each_process_below(cgroup_fd, signal_one, NULL);
-	return r < 0 && r != -ENOENT && r != -ENODEV ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
-}
-
 static long now_ms(void)
 {
 	struct timespec now;

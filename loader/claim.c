@@ -390,6 +390,18 @@ int nc_claim_keep(struct nc_claim *claim, bool keep, struct nc_error *reterr)
 	return nc_record_write(claim->record_fd, &claim->record, reterr);
 }
 
+int nc_claim_announce(struct nc_claim *claim, bool keep, struct nc_error *reterr)
+{
+	claim->record.untold = false;
+	return nc_claim_keep(claim, keep, reterr);
+}
+
+int nc_claim_withdraw(struct nc_claim *claim, struct nc_error *reterr)
+{
+	claim->record.untold = true;
+	return nc_claim_keep(claim, false, reterr);
+}
+
 int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr)
 {
 	claim->record.ending = true;

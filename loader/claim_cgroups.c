@@ -162,6 +162,7 @@ static int take(struct nc_claim *claim, const char *path, struct nc_error *reter
 		return r;
 	memcpy(record->cgroup[0], resolved, sizeof(resolved));
 	record->cgroup_kind[0] = NC_CGROUP_TAKEN;
+	record->untold = true;
 	record->cgroup_id[0] = id;
 	r = nc_record_write(claim->record_fd, record, reterr);
 	r = r < 0 ? r : nc_attach_slice(claim->host, fd, links, reterr);
@@ -171,10 +172,20 @@ static int take(struct nc_claim *claim, const char *path, struct nc_error *reter
 	return r;
 }
 
-int nc_claim_take_cgroup(struct nc_claim *claim, const char *path, struct nc_error *reterr)
+/* After a failure. Where the links do not come off, the record goes on to name the cgroup, so that the claim's end tries again. */
+static void untake(struct nc_claim *claim)
 {
 	char links[NC_PATH_MAX];
 	struct nc_error ignored;
+
+	if (nc_claim_links(claim, links, &ignored) < 0 || nc_detach_all(links, &ignored) < 0)
+		return;
+	unmake(claim, 0);
+	nc_record_write(claim->record_fd, &claim->record, &ignored);
+}
+
+int nc_claim_take_cgroup(struct nc_claim *claim, const char *path, struct nc_error *reterr)
+{
 	int r;
 
 	if (claim->record.cgroup_kind[0] != NC_CGROUP_NONE)
@@ -183,22 +194,14 @@ int nc_claim_take_cgroup(struct nc_claim *claim, const char *path, struct nc_err
 	if (r < 0)
 		return r;
 	r = take(claim, path, reterr);
-	if (r < 0 && claim->record.cgroup_kind[0] == NC_CGROUP_TAKEN) {
-		if (!nc_claim_links(claim, links, &ignored))
-			nc_detach_all(links, &ignored);
-		unmake(claim, 0);
-		nc_record_write(claim->record_fd, &claim->record, &ignored);
-	}
+	if (r < 0 && claim->record.cgroup_kind[0] == NC_CGROUP_TAKEN)
+		untake(claim);
 	nc_host_unlock(claim->host);
 	if (r < 0)
 		return r;
 	r = nc_claim_make_cgroups(claim, reterr); /* the plane's */
-	if (r < 0) {
-		if (!nc_claim_links(claim, links, &ignored))
-			nc_detach_all(links, &ignored);
-		unmake(claim, 0);
-		nc_record_write(claim->record_fd, &claim->record, &ignored);
-	}
+	if (r < 0)
+		untake(claim);
 	return r;
 }
 

@@ -2,8 +2,11 @@
 /*
  * claim_end.c - the end of an instance, by its owner or by whoever finds it without one
  *
- * end noted -> tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back -> record dropped. Each
- * step may be repeated, so a cleaner that is killed leaves the same work to the next one.
+ * end noted -> tasks killed -> slots closed -> every map entry away -> cgroups removed, links of a taken one off -> ring and index given back ->
+ * record dropped. Each step may be repeated, so a cleaner that is killed leaves the same work to the next one.
+ *
+ * What runs in a taken cgroup is killed only once somebody was told that it is sealed: before that it is somebody else's service, whose owner has no
+ * promise from us, and whatever goes wrong gives it back as it was.
  */
 #include <string.h>
 #include <bpf/bpf.h>
@@ -157,7 +160,7 @@ static int end_tasks(struct nc_claim *claim, struct nc_error *reterr)
 	for (int i = 0; i < 2; i++) {
 		struct nc_error error;
 
-		if (claim->cgroup_fds[i] >= 0)
+		if (claim->cgroup_fds[i] >= 0 && (claim->record.cgroup_kind[i] != NC_CGROUP_TAKEN || !claim->record.untold))
 			first_error(&r, reterr, nc_cgroup_end(claim->cgroup_fds[i], timeout_ms, &error), &error);
 	}
 	nc_claim_note_undead(claim, r == -ETIMEDOUT);

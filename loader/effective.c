@@ -4,8 +4,8 @@
  *
  * BPF_PROG_QUERY with BPF_F_QUERY_EFFECTIVE gives, for one attach type, the programs that will run for a socket of that cgroup: its own first, then its
  * ancestors'. Which of them are ours is a matter of program ids, which the book holds. One that is neither ours nor allowed by name is refused: it could
- * cancel a refusal (bpf_set_retval(0)) or rewrite an address after it was judged. A device program that can only refuse more may stand. The guards of other netcordon hosts of this machine stand at roots
- * above us by design; they are recognised by their ids, found in those hosts' pins.
+ * cancel a refusal (bpf_set_retval(0)) or rewrite an address after it was judged. A device program that can only refuse more may stand. The guards of
+ * other netcordon hosts of this machine stand at roots above us by design; they are recognised by their ids, found in those hosts' pins.
  *
  * Security hooks attach to no cgroup; their links say whether they are in place.
  */

@@ -61,6 +61,18 @@ int nc_error_hint(struct nc_error *reterr, const char *format, ...)
 	return reterr->status < 0 ? reterr->status : -EINVAL;
 }
 
+void nc_error_add(struct nc_error *reterr, const char *text)
+{
+	size_t length = strlen(reterr->detail);
+
+	snprintf(reterr->detail + length, sizeof(reterr->detail) - length, "; %s", text);
+}
+
+bool nc_error_is_memory(const struct nc_error *error)
+{
+	return error->code == NC_E_SYSTEM && error->status == -ENOMEM;
+}
+
 static enum nc_error_code known(enum nc_error_code code)
 {
 	return (unsigned int)code < NC_E_COUNT ? code : NC_E_SYSTEM;

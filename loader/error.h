@@ -101,6 +101,12 @@ int nc_error_sys(struct nc_error *reterr, enum nc_error_code code, int status, c
 /* Adds what to do. Returns reterr->status' sign rule as above, so it can end a return statement. */
 int nc_error_hint(struct nc_error *reterr, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds to the detail, "; " before it. */
+void nc_error_add(struct nc_error *reterr, const char *text);
+
+/* Was it for want of memory, and nothing else: no call that may have done half of its work? */
+bool nc_error_is_memory(const struct nc_error *error);
+
 const char *nc_error_word(enum nc_error_code code);    /* "profile_invalid"; "none" for 0 */
 const char *nc_error_meaning(enum nc_error_code code); /* the table's sentence */
 int nc_error_exit(enum nc_error_code code);	       /* the table's exit status */

@@ -5,8 +5,9 @@
  * A ring is used by one instance after another; a record that a program of an earlier one finished late is told by its generation and skipped.
  *
  * Layout and order as in Documentation/bpf/ringbuf.rst: one page with the consumer's position, one with the producer's, then the data, mapped by the kernel
- * twice in a row so that no record is ever cut. libbpf's reader maps all of it at once: 34 pages that a launch pays for when they are mapped, and again when they
- * go, to read four records. Here the data are mapped page by page where they are looked at; only a reader that is behind maps all, and keeps it.
+ * twice in a row so that no record is ever cut. libbpf's reader maps all of it at once: 34 pages that a launch pays for when they are mapped, and
+ * again when they go, to read four records. Here the data are mapped page by page where they are looked at; only a reader that is behind maps all,
+ * and keeps it.
  */
 #include <linux/bpf.h>
 #include <string.h>

@@ -14,8 +14,8 @@
  *
  * New entries are written before anything is answered to the workload; if the map is full half way, what was new is taken back.
  *
- * The map is one for the host, and what fills it is chosen by whoever owns a listed name: so each instance has a share of it, and each name at most half of that.
- * What goes beyond is refused to that instance alone.
+ * The map is one for the host, and what fills it is chosen by whoever owns a listed name: so each instance has a share of it, and each name at most
+ * half of that. What goes beyond is refused to that instance alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -195,7 +195,8 @@ static const struct grant *longest_owner(struct nc_grant_book *book, uint32_t au
 
 /* ---- the share ------------------------------------------------------------------------------------------------------------------------------- */
 
-/* What a grant takes in the map: its own entry and a witness of each kind for each port. Two names may share a witness; each is counted as if it had its own. */
+/* What a grant takes in the map: its own entry and a witness of each kind for each port. Two names may share a witness; each is counted as if it had
+ * its own. */
 static uint64_t entries_of(const struct nc_grant_port *ports, size_t count)
 {
 	uint64_t entries = 1;

@@ -134,7 +134,10 @@ int nc_cgroup_make(int parent_fd, const char *name, int *ret_fd, struct nc_error
 int nc_cgroup_remove(int parent_fd, const char *name, struct nc_error *reterr); /* with what is below it; absent is fine */
 int nc_cgroup_is_populated(int cgroup_fd, bool *ret_populated, struct nc_error *reterr);
 int nc_cgroup_end(int cgroup_fd, int timeout_ms, struct nc_error *reterr);
+/* cgroup_signal.c */
 int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr); /* the way before cgroup.kill: freeze, SIGKILL, recursively */
+/* process_cgroup.c: calls `each` with the cgroup and all below it, as nc_cgroup_each_process_below with their processes */
+int nc_cgroup_each_below(int cgroup_fd, int (*each)(void *context, int cgroup_fd), void *context);
 
 /* map_walk.c */
 int nc_map_walk(int map_fd, uint32_t key_size, uint32_t value_size, int (*each)(void *context, const void *key, const void *value), void *context,
@@ -174,7 +177,8 @@ struct nc_record {
 	uint8_t kept;
 	uint8_t undead; /* SIGKILL has not ended what runs in it, within the time that it should take */
 	uint8_t ending; /* while its owner lives: nothing new is to start in it */
-	uint8_t reserved[2];
+	uint8_t untold; /* of a taken cgroup, until whoever asked has heard that it is sealed: what runs in it does not end with the instance */
+	uint8_t reserved[1];
 	char cgroup[2][NC_PATH_MAX];
 	uint64_t floor_owner; /* the network namespace of whoever claimed it: its part of the floor stays as long as this record */
 };
@@ -183,6 +187,11 @@ int nc_record_open(struct nc_host *host, const char *name, int *ret_fd, struct n
 int nc_record_read(int fd, struct nc_record *ret_record, struct nc_error *reterr);		  /* generation 0 when there is none */
 /* The same for whoever clears up: one that is not whole says nothing, and what it should speak of is found as what no record speaks of. */
 int nc_record_read_left(int fd, struct nc_record *ret_record, struct nc_error *reterr);
+/* For whoever may do nothing while one is missed: 1, or 0 where there is none or it is only being made, or an error. Nobody is seen in the middle of
+ * writing his first one: that happens under the host's lock. *ret_fd is the caller's in each case. */
+int nc_record_certain(struct nc_host *host, const char *name, int *ret_fd, struct nc_record *ret_record, struct nc_error *reterr);
+/* Makes of the reason in *reterr an error that says whose claim it is and what to do. */
+int nc_record_unreadable(const struct nc_host *host, const char *name, struct nc_error *reterr);
 int nc_record_write(int fd, const struct nc_record *record, struct nc_error *reterr);
 int nc_record_held(int fd, bool *ret_held, struct nc_error *reterr);
 int nc_record_drop(struct nc_host *host, const char *name, struct nc_error *reterr); /* the folder, the claim file last */
@@ -240,9 +249,14 @@ bool nc_settings_differ(struct nc_host *host, const struct nc_host_options *opti
 int nc_host_idle(struct nc_host *host, const char *what, struct nc_error *reterr);
 int nc_settings_add_depth(struct nc_host *host, uint32_t depth, struct nc_error *reterr);
 
+/* strays.c: ends what no record speaks of, and adds to *cleaned */
+int nc_strays_end(struct nc_host *host, uint32_t *cleaned, struct nc_error *reterr);
+
 /* instances.c */
+/* Calls `each` with the name of every folder below instances/. */
+int nc_instances_names(struct nc_host *host, int (*each)(void *context, const char *name), void *context, struct nc_error *reterr);
 int nc_host_end(struct nc_host *host, bool all, struct nc_error *reterr); /* orphans, or everything; the floor's book is not looked at */
-/* The name and the workload's cgroup of every instance that has one, until `each` returns something else than 0. */
+/* The name and the workload's cgroup of every instance that has one, until `each` returns something else than 0. An error where a claim cannot be read. */
 int nc_instances_cgroups(struct nc_host *host, int (*each)(void *context, const char *name, const char *cgroup), void *context,
 			 struct nc_error *reterr);
 bool nc_instances_name_owner(struct nc_host *host, uint64_t owner); /* does some record name this owner of floor rows? In doubt, yes */

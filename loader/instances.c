@@ -2,8 +2,7 @@
 /*
  * instances.c - all instances of a host: telling them, counting what is theirs, ending those that nobody owns
  *
- * What is found without a record is an orphan too, but only if it was there before the records were read and is still there after: whoever makes something
- * writes its record first, and removes it before its record.
+ * What no record speaks of is strays.c.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,8 +11,7 @@
 #include <bpf/bpf.h>
 #include "inside.h"
 
-/* Calls `each` with the name of every folder below instances/. */
-static int each_name(struct nc_host *host, int (*each)(void *context, const char *name), void *context, struct nc_error *reterr)
+int nc_instances_names(struct nc_host *host, int (*each)(void *context, const char *name), void *context, struct nc_error *reterr)
 {
 	int fd = openat(host->folder_fd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -192,7 +190,7 @@ int nc_instances(struct nc_host *host, int (*each)(void *context, const struct n
 	int r = tally_authority(host, 0, &telling.tallies[0], reterr);
 
 	r = r < 0 ? r : tally_authority(host, 1, &telling.tallies[1], reterr);
-	r = r < 0 ? r : each_name(host, tell_one, &telling, reterr);
+	r = r < 0 ? r : nc_instances_names(host, tell_one, &telling, reterr);
 	free(telling.tallies[0].rows);
 	free(telling.tallies[1].rows);
 	return r < 0 ? r : 0;
@@ -202,6 +200,7 @@ struct cgroups {
 	struct nc_host *host;
 	int (*each)(void *context, const char *name, const char *cgroup);
 	void *context;
+	struct nc_error *reterr;
 };
 
 static int tell_cgroup(void *context, const char *name)
@@ -209,8 +208,11 @@ static int tell_cgroup(void *context, const char *name)
 	const struct cgroups *cgroups = context;
 	struct nc_record record;
 	NC_CLOSE int fd = -1;
+	int r = nc_record_certain(cgroups->host, name, &fd, &record, cgroups->reterr);
 
-	if (!read_whole(cgroups->host, name, &fd, &record) || !record.cgroup[0][0])
+	if (r < 0)
+		return nc_record_unreadable(cgroups->host, name, cgroups->reterr);
+	if (!r || !record.cgroup[0][0])
 		return 0;
 	return cgroups->each(cgroups->context, name, record.cgroup[0]) ? 1 : 0;
 }
@@ -218,8 +220,8 @@ static int tell_cgroup(void *context, const char *name)
 int nc_instances_cgroups(struct nc_host *host, int (*each)(void *context, const char *name, const char *cgroup), void *context,
 			 struct nc_error *reterr)
 {
-	struct cgroups cgroups = {.host = host, .each = each, .context = context};
-	int r = each_name(host, tell_cgroup, &cgroups, reterr);
+	struct cgroups cgroups = {.host = host, .each = each, .context = context, .reterr = reterr};
+	int r = nc_instances_names(host, tell_cgroup, &cgroups, reterr);
 
 	return r < 0 ? r : 0;
 }
@@ -246,7 +248,7 @@ bool nc_instances_name_owner(struct nc_host *host, uint64_t owner)
 	struct naming naming = {.host = host, .owner = owner};
 	struct nc_error ignored;
 
-	return each_name(host, names_owner, &naming, &ignored) != 0;
+	return nc_instances_names(host, names_owner, &naming, &ignored) != 0;
 }
 
 /* ---- ending what nobody owns --------------------------------------------------------------------------------------------------------------- */
@@ -350,116 +352,14 @@ static int clean_one(void *context, const char *name)
 	return 0;
 }
 
-struct strays {
-	uint32_t keys[256];
-	uint64_t generations[256];
-	char cgroups[256][48];
-	size_t claims_count, cgroups_count;
-};
-
-static int stray_claim(void *context, const void *key, const void *value)
-{
-	struct strays *strays = context;
-
-	if (strays->claims_count == sizeof(strays->keys) / sizeof(strays->keys[0]))
-		return 1;
-	memcpy(&strays->keys[strays->claims_count], key, sizeof(uint32_t));
-	memcpy(&strays->generations[strays->claims_count++], value, sizeof(uint64_t));
-	return 0;
-}
-
-static void stray_cgroups(struct nc_host *host, struct strays *strays)
-{
-	int fd = openat(host->slice_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)) && strays->cgroups_count < 256) {
-		if (entry->d_type == DT_DIR && strlen(entry->d_name) == 32)
-			snprintf(strays->cgroups[strays->cgroups_count++], 48, "%.47s", entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
-}
-
-/* Crosses out what some record speaks of. */
-struct crossing {
-	struct nc_host *host;
-	struct strays *strays;
-};
-
-static int cross_out(void *context, const char *name)
-{
-	struct crossing *crossing = context;
-	struct strays *strays = crossing->strays;
-	struct nc_record record;
-	struct nc_error ignored;
-	NC_CLOSE int fd = -1;
-
-	if (nc_record_open(crossing->host, name, &fd, &ignored) < 0 || nc_record_read(fd, &record, &ignored) < 0 || !record.generation)
-		return 0;
-	for (size_t i = 0; i < strays->claims_count; i++) {
-		if (strays->generations[i] == record.generation)
-			strays->generations[i] = 0;
-	}
-	for (size_t i = 0; i < strays->cgroups_count; i++) {
-		for (int a = 0; a < 2; a++) {
-			const char *last = strrchr(record.cgroup[a], '/');
-
-			if (last && !strcmp(last + 1, strays->cgroups[i]))
-				strays->cgroups[i][0] = '\0';
-		}
-	}
-	return 0;
-}
-
-/* What no record speaks of: only when a runtime folder was wiped by hand. */
-static int clean_strays(struct nc_host *host, uint32_t *cleaned, struct nc_error *reterr)
-{
-	NC_FREE struct strays *strays = calloc(1, sizeof(*strays));
-	struct crossing crossing = {.host = host, .strays = strays};
-	int claims_fd, r;
-
-	if (!strays)
-		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "look for orphans");
-	r = nc_host_map(host, NC_MAP_CLAIMS, &claims_fd, reterr);
-	r = r < 0 ? r : nc_map_walk(claims_fd, sizeof(uint32_t), sizeof(uint64_t), stray_claim, strays, reterr);
-	stray_cgroups(host, strays);
-	r = r < 0 ? r : each_name(host, cross_out, &crossing, reterr);
-	for (size_t i = 0; i < strays->cgroups_count && r >= 0; i++) {
-		NC_CLOSE int fd = -1;
-
-		if (!strays->cgroups[i][0])
-			continue;
-		fd = openat(host->slice_fd, strays->cgroups[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		r = nc_cgroup_end(fd, 5000, reterr);
-		r = r < 0 ? r : nc_cgroup_remove(host->slice_fd, strays->cgroups[i], reterr);
-	}
-	/* indexes before rings: a slot is closed before its index is free */
-	for (size_t i = 0; i < 2 * strays->claims_count && r >= 0; i++) {
-		size_t stray = i % strays->claims_count;
-		bool is_ring = strays->keys[stray] & NC_RING_KEY;
-
-		if (!strays->generations[stray] || is_ring != (i >= strays->claims_count))
-			continue;
-		r = nc_claim_end_stray(host, strays->generations[stray], is_ring ? NC_INDEX_NONE : strays->keys[stray], reterr);
-		*cleaned += r >= 0 && !is_ring;
-	}
-	return r;
-}
-
 static int clean(struct nc_host *host, bool all, uint32_t *ret_cleaned, struct nc_error *reterr)
 {
 	struct cleaning cleaning = {.host = host, .all = all, .reterr = reterr};
 	struct nc_error error;
-	int r = each_name(host, clean_one, &cleaning, &error);
+	int r = nc_instances_names(host, clean_one, &cleaning, &error);
 
 	remember_error(&cleaning, r, &error);
-	remember_error(&cleaning, clean_strays(host, &cleaning.cleaned, &error), &error);
+	remember_error(&cleaning, nc_strays_end(host, &cleaning.cleaned, &error), &error);
 	*ret_cleaned = cleaning.cleaned;
 	return cleaning.status;
 }
@@ -468,7 +368,7 @@ int nc_instances_sweep(struct nc_host *host, uint32_t *ret_cleaned, struct nc_er
 {
 	struct cleaning cleaning = {.host = host, .dead_only = true, .reterr = reterr};
 	struct nc_error error;
-	int r = each_name(host, clean_one, &cleaning, &error);
+	int r = nc_instances_names(host, clean_one, &cleaning, &error);
 
 	remember_error(&cleaning, r, &error);
 	*ret_cleaned = cleaning.cleaned;

@@ -224,9 +224,10 @@ struct nc_grant_port {
 };
 
 /*
- * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy lists for it; an
- * existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on return. POLICY_FULL when
- * the instance's share or the map takes no more: then none of these addresses has been granted anew. The claim keeps the book of its grants; expired ones leave it on the way.
+ * Grants `addresses` to a name, whose id says which authority's it is, for `lifetime` seconds from now, at the ports and protocols that the policy
+ * lists for it; an existing grant of the same name is prolonged, never shortened. Several names may hold one address, each for itself. In force on
+ * return. POLICY_FULL when the instance's share or the map takes no more: then none of these addresses has been granted anew. The claim keeps the
+ * book of its grants; expired ones leave it on the way.
  */
 int nc_claim_grant(struct nc_claim *claim, uint32_t name_id, const union nc_address *addresses, size_t count, const struct nc_grant_port *ports,
 		   size_t port_count, uint32_t lifetime, struct nc_error *reterr);
@@ -251,11 +252,12 @@ int nc_claim_populated(struct nc_claim *claim, enum nc_authority authority, bool
 int nc_claim_kill(struct nc_claim *claim, enum nc_authority authority, int timeout_ms, struct nc_error *reterr);
 /* The owner: from now on nothing new is to start in the instance. Written down for others to read (nc_claim_ending); cleaners do it by themselves. */
 int nc_claim_note_ending(struct nc_claim *claim, struct nc_error *reterr);
-/* Whoever puts something into an instance asks after it is inside and before it does anything: what was not seen to end then, the owner still finds in the cgroup,
- * because he notes the end before he kills. INSTANCE_UNKNOWN once it is gone. What a dead owner was about to do means nothing. */
+/* Whoever puts something into an instance asks after it is inside and before it does anything: what was not seen to end then, the owner still finds
+ * in the cgroup, because he notes the end before he kills. INSTANCE_UNKNOWN once it is gone. What a dead owner was about to do means nothing. */
 int nc_claim_ending(struct nc_claim *claim, bool *ret_ending, struct nc_error *reterr);
 /* Waits for the instance's own sockets to finish sending (FIN_WAIT, LAST_ACK, CLOSING), bounded, then destroys what is left by sock_diag, in the
- * network namespace of netns_fd (-1: the caller's). `meanwhile` is called every few milliseconds until then, and a failure of it ends the wait; NULL: nothing. */
+ * network namespace of netns_fd (-1: the caller's). `meanwhile` is called every few milliseconds until then, and a failure of it ends the wait; NULL:
+ * nothing. */
 struct nc_drain {
 	int netns_fd, timeout_ms;
 	int (*meanwhile)(void *context, struct nc_error *reterr);
@@ -267,13 +269,17 @@ int nc_claim_close(struct nc_claim *claim, struct nc_error *reterr);
 /* Destroys the instance's connected sockets, in the network namespace of netns_fd, whose admission `stands` denies: the application gets ECONNABORTED. */
 int nc_claim_end_flows(struct nc_claim *claim, int netns_fd, bool (*stands)(const void *context, const struct nc_label *label), const void *context,
 		       uint32_t *ret_ended, struct nc_error *reterr);
-/* Kills, removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the folder. Goes on after an error and reports
- * the first; the claim is freed in every case. NULL is fine. */
+/* Kills (in a taken cgroup once it was announced), removes cgroups, entries, grants, seen rows, closes the slots, gives the ring back, removes the
+ * folder. Goes on after an error and reports the first; the claim is freed in every case. NULL is fine. */
 int nc_claim_release(struct nc_claim *claim, struct nc_error *reterr);
 /* Lets go of the handle without ending the instance (on-supervisor-death keep, attach), and marks it as kept when the handle was the owner's. */
 void nc_claim_abandon(struct nc_claim *claim);
 /* Marks beforehand that the instance lives on if its owner dies: it is then no orphan while its workload lives. */
 int nc_claim_keep(struct nc_claim *claim, bool keep, struct nc_error *reterr);
+/* Of a taken cgroup, before anybody hears that it is sealed: what runs in it ends with the instance from now on. Until then, and after the
+ * withdrawal, where the word could not be said, the end of the instance leaves it alive and without a cordon, whoever ends it. */
+int nc_claim_announce(struct nc_claim *claim, bool keep, struct nc_error *reterr);
+int nc_claim_withdraw(struct nc_claim *claim, struct nc_error *reterr);
 /* Becomes the owner of an instance that has none: kept, or its owner died. INSTANCE_UNKNOWN; INSTANCE_EXISTS while somebody else owns it. */
 int nc_claim_adopt(struct nc_host *host, const char *name, struct nc_claim **ret_claim, struct nc_error *reterr);
 
@@ -328,6 +334,8 @@ int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid),
 /* The same for the cgroup and all below it; a cgroup that is removed meanwhile has none. A failure, or an answer of `each`, ends no more than its own cgroup's
  * list: the first is returned when all have been visited. */
 int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
+/* A signal for every process in the cgroup's own list, and for nobody who has the number of one that has ended (cgroup_signal.c). */
+int nc_cgroup_signal(int cgroup_fd, int number);
 int nc_cgroup_lists(int cgroup_fd, pid_t pid); /* 1, 0, or a negative errno */
 /* The first network namespace: that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2. A descriptor of the caller's, or a
  * negative errno where neither can be opened. */

@@ -63,7 +63,7 @@ static int is_gone(int status)
 	return status == -ENOENT || status == -ENODEV;
 }
 
-static int each_below(int cgroup_fd, int depth, int (*each)(void *context, pid_t pid), void *context)
+static int each_below(int cgroup_fd, int depth, int (*each)(void *context, int cgroup_fd), void *context)
 {
 	int copy = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
@@ -72,7 +72,7 @@ static int each_below(int cgroup_fd, int depth, int (*each)(void *context, pid_t
 
 	if (!folder && copy >= 0)
 		close(copy);
-	r = r ?: depth == LEVELS ? -ELOOP : nc_cgroup_each_process(cgroup_fd, each, context);
+	r = r ?: depth == LEVELS ? -ELOOP : each(context, cgroup_fd);
 	while (folder && depth < LEVELS && (entry = readdir(folder))) {
 		NC_CLOSE int below_fd = -1;
 		int below;
@@ -88,9 +88,28 @@ static int each_below(int cgroup_fd, int depth, int (*each)(void *context, pid_t
 	return r;
 }
 
-int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context)
+int nc_cgroup_each_below(int cgroup_fd, int (*each)(void *context, int cgroup_fd), void *context)
 {
 	return each_below(cgroup_fd, 0, each, context);
+}
+
+struct processes {
+	int (*each)(void *context, pid_t pid);
+	void *context;
+};
+
+static int processes_of(void *context, int cgroup_fd)
+{
+	const struct processes *processes = context;
+
+	return nc_cgroup_each_process(cgroup_fd, processes->each, processes->context);
+}
+
+int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context)
+{
+	struct processes processes = {.each = each, .context = context};
+
+	return each_below(cgroup_fd, 0, processes_of, &processes);
 }
 
 static int is_process(void *context, pid_t pid)

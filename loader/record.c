@@ -16,6 +16,11 @@
 #define RETRIES 16
 #define NO_RECORD ((struct nc_record){.index = NC_INDEX_NONE, .ring = NC_INDEX_NONE})
 
+/* A build that has the same programs finds the records of another: the layout changes only with the magic. What is new takes a reserved byte, whose 0
+ * means what held before. */
+_Static_assert(sizeof(struct nc_record) == 64 + 2 * NC_PATH_MAX + 8 && offsetof(struct nc_record, cgroup) == 64,
+	       "the layout of a record, RECORD_MAGIC");
+
 static bool lower_or_digit(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -76,9 +81,9 @@ static int cannot(struct nc_host *host, const char *name, int r, const char *wha
 }
 
 /*
- * A new claim gets its name when it is locked, in one step, so that none is ever seen without its owner, and a failure in between leaves nothing. 1: it is there;
- * 0: somebody else was quicker, or the folder went meanwhile. (A file system without nameless files, an overlay before 6.1: a failing lock leaves an empty claim
- * there, which the next look at the host takes away.)
+ * A new claim gets its name when it is locked, in one step, so that none is ever seen without its owner, and a failure in between leaves nothing. 1:
+ * it is there; 0: somebody else was quicker, or the folder went meanwhile. (A file system without nameless files, an overlay before 6.1: a failing
+ * lock leaves an empty claim there, which the next look at the host takes away.)
  */
 static int claim_make(struct nc_host *host, const char *name, const char *path, int *ret_fd, struct nc_error *reterr)
 {
@@ -215,6 +220,27 @@ int nc_record_held(int fd, bool *ret_held, struct nc_error *reterr)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "ask for a claim's lock");
 	*ret_held = lock.l_type != F_UNLCK;
 	return 0;
+}
+
+int nc_record_certain(struct nc_host *host, const char *name, int *ret_fd, struct nc_record *ret_record, struct nc_error *reterr)
+{
+	int r = nc_record_open(host, name, ret_fd, reterr);
+
+	if (r < 0)
+		return reterr->code == NC_E_INSTANCE_UNKNOWN ? 0 : r;
+	r = nc_record_read(*ret_fd, ret_record, reterr);
+	return r < 0 ? r : ret_record->generation != 0;
+}
+
+int nc_record_unreadable(const struct nc_host *host, const char *name, struct nc_error *reterr)
+{
+	struct nc_error why = *reterr;
+
+	nc_error_set(reterr, why.code, why.status, "the claim of the instance %.*s cannot be read, so nothing is known of its cgroup: %s",
+		     NC_INSTANCE_NAME_MAX, name, why.detail);
+	return nc_error_hint(
+		reterr, "netcordon host status takes it away where its owner has died; else look at %.120s/instances, or netcordon host down --force",
+		host->folder);
 }
 
 int nc_record_drop(struct nc_host *host, const char *name, struct nc_error *reterr)

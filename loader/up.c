@@ -3,7 +3,8 @@
  * up.c - a host into place and out of it
  *
  * up: without a lock first: a host that is there and verifies is done. Else under the host's lock, each step looking at what an earlier attempt left:
- *   folder, lock -> remains of NAME-new and NAME-old away -> slice -> load, pin into NAME-new, move to NAME -> book -> settings, floor, devices -> links -> verify
+ *   folder, lock -> remains of NAME-new and NAME-old away -> slice -> load, pin into NAME-new, move to NAME -> book -> settings, floor, devices
+ *   -> links -> verify
  * If any step of a fresh installation fails, all of it is taken away again. One that only completes or repairs leaves what was there.
  *
  * down: instances -> links (by command, so that nothing is attached any more when it returns) -> NAME to NAME-old, away -> slice -> folder

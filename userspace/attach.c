@@ -70,26 +70,42 @@ static int tell_hook(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
-static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
+static int checkpoint(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_evidence_checkpoint(launch->evidence, "started", NULL, reterr);
+}
+
+/*
+ * `sealed` is the last word of the start: whatever fails before it gives the cgroup back as it was, with all that lives there, and what fails after it ends the
+ * instance with all that lives there, since somebody relies on the cordon. So nothing of the start is left for afterwards but, of a container, the checkpoint's
+ * way to the disk: a runtime waits for its hook, and what has just begun to start is nobody's service yet.
+ */
+static int start(struct nc_launch *launch, struct nc_error *reterr)
 {
 	const struct nc_oci_container *container = launch->options->container;
-	struct nc_watch watch;
 	int r;
+
+	/* clang-format off */
+	r = (container ? nc_oci_still_there(container, launch->options->cgroup, reterr) : 0) ?:
+	    nc_launch_ready(launch, reterr) ?:
+	    nc_update_listen(launch, reterr) ?:
+	    (container ? 0 : checkpoint(launch, reterr)) ?:
+	    nc_launch_promise(launch, container ? tell_hook : nc_status_sealed, reterr);
+	/* clang-format on */
+	if (r < 0)
+		return r;
+	launch->started = true;
+	launch->deadline_ns = 0;
+	return container ? checkpoint(launch, reterr) : 0;
+}
+
+static int phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
+{
+	struct nc_watch watch;
 
 	nc_watch_init(&watch, launch);
 	watch.was_populated = launch->provider == NC_PROVIDER_OCI; /* the runtime's process stood there when it was sealed, and may be gone already */
-	/* clang-format off */
-	r = (container ? nc_oci_still_there(container, launch->options->cgroup, reterr) : 0) ?:
-	    nc_launch_announce(launch, reterr) ?:
-	    nc_update_listen(launch, reterr) ?:
-	    (container ? tell_hook(launch, reterr) : 0);
-	/* clang-format on */
-	if (r == 0) {
-		launch->started = true;
-		launch->deadline_ns = 0;
-		r = nc_evidence_checkpoint(launch->evidence, "started", NULL, reterr);
-	}
-	return r < 0 ? r : nc_watch_cgroup(&watch, reterr);
+	return start(launch, reterr) ?: nc_watch_cgroup(&watch, reterr);
 }
 
 static const struct nc_phase attach_phases[] = {

@@ -127,7 +127,8 @@ struct nc_child {
 /* Births the child; it goes on by itself until the canary. Where clone3 is missing or refused (L05) the child is held before its first step until its
  * membership has been read back. HOST_DENIED, HOST_UNSUPPORTED, SYSTEM. */
 int nc_child_start(const struct nc_child_plan *plan, struct nc_child *ret_child, struct nc_error *reterr);
-/* Kills and reaps what is left, closes everything; idempotent. Who has not ended after timeout_ms is left: he waits in the kernel, and goes when that wait ends. */
+/* Kills and reaps what is left, closes everything; idempotent. Who has not ended after timeout_ms is left: he waits in the kernel, and goes when that
+ * wait ends. */
 #define NC_CHILD_END_MS 5000
 void nc_child_end(struct nc_child *child, int timeout_ms);
 /* The command runs, and its ends of its pipes are gone: ours need not be held with their pages for as long as it lives. */

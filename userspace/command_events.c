@@ -149,7 +149,8 @@ static void print_padded(const char *value, int width)
 	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
 }
 
-/* What was asked for where there is no destination, from an event's `detail` (netcordon_abi.h). Records of repeats have no hook, but each reason has its own. */
+/* What was asked for where there is no destination, from an event's `detail` (netcordon_abi.h). Records of repeats have no hook, but each reason has
+ * its own. */
 static void asked_for(const json_t *record, char *ret_text, size_t size)
 {
 	const char *hook = text(record, "hook"), *reason = text(record, "reason");

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "explain.h"
+#include "host.h"
 #include "instance_state.h"
 #include "output.h"
 #include "text.h"
@@ -49,6 +50,7 @@ static char *profile_path(const struct nc_invocation *invocation, struct nc_erro
 
 static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
 {
+	const struct nc_settings settings = nc_prefix_settings(invocation->config.nat64, invocation->config.nat64_count);
 	NC_FREE char *path = profile_path(invocation, reterr), *text = NULL;
 	size_t length;
 	int ret;
@@ -58,7 +60,7 @@ static int read_profile(const struct nc_invocation *invocation, struct nc_profil
 	ret = nc_profile_read(path, &text, &length, reterr);
 	if (ret < 0)
 		return nc_invocation_profile_hint(invocation, ret, reterr);
-	return nc_profile_parse(text, length, ret_profile, reterr);
+	return nc_profile_parse(text, length, &settings, ret_profile, reterr);
 }
 
 /* The floor and the prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
@@ -80,8 +82,7 @@ static int host_part(const struct nc_config *config, struct nc_settings *ret_set
 	nc_own_free(&own);
 	if (!floor)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "read the configuration");
-	*ret_settings = (struct nc_settings){.nat64_count = (uint32_t)config->nat64_count};
-	memcpy(ret_settings->nat64, config->nat64, sizeof(config->nat64));
+	*ret_settings = nc_prefix_settings(config->nat64, config->nat64_count);
 	*ret_floor = floor;
 	*ret_count = count;
 	return 0;

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "conform_statement.h"
+#include "host.h"
 #include "json.h"
 #include "output.h"
 #include "statement.h"
@@ -223,6 +224,7 @@ static int apply_ceiling(const struct nc_invocation *invocation, struct nc_capab
 
 static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
 {
+	const struct nc_settings settings = nc_prefix_settings(invocation->config.nat64, invocation->config.nat64_count);
 	NC_FREE char *path = nc_invocation_profile(invocation, reterr);
 	NC_FREE char *text = NULL;
 	size_t length;
@@ -231,7 +233,7 @@ static int read_profile(const struct nc_invocation *invocation, struct nc_profil
 	if (!path)
 		return reterr->status < 0 ? reterr->status : -EINVAL;
 	r = nc_profile_read(path, &text, &length, reterr);
-	return r < 0 ? r : nc_profile_parse(text, length, ret_profile, reterr);
+	return r < 0 ? r : nc_profile_parse(text, length, &settings, ret_profile, reterr);
 }
 
 static int read_receipt(const struct nc_invocation *invocation, struct nc_receipt *receipt, struct nc_error *reterr)

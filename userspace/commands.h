@@ -18,8 +18,8 @@
 #include "error.h"
 #include "loader.h"
 
-/* Exit statuses of every command, with what they mean; those from 4 on are answers of `evidence verify` and `receipt verify`. `run`, `exec` and `attach` follow the shell
- * instead: the command's own status, or NC_EXIT_OURS, _NOT_RUNNABLE, _NOT_FOUND of launch.h. */
+/* Exit statuses of every command, with what they mean; those from 4 on are answers of `evidence verify` and `receipt verify`. `run`, `exec` and
+ * `attach` follow the shell instead: the command's own status, or NC_EXIT_OURS, _NOT_RUNNABLE, _NOT_FOUND of launch.h. */
 #define NC_EXITS(X)                                                                                                                                  \
 	X(YES, 0, "yes: done, allowed, complete")                                                                                                    \
 	X(NO, 1, "the answer is no: refused, unknown, invalid, still busy")                                                                          \

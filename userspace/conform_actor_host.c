@@ -162,8 +162,8 @@ void nc_actor_classified(struct nc_actor *actor)
 /* ---- programs of somebody else ------------------------------------------------------------------------------------------------------------------ */
 
 /*
- * Above everything of this run, which has that cgroup for itself (NC_CASE_APART); the program goes with the cgroup. Without enforcement it is loaded all the same
- * and attached nowhere: a kernel that has no such program says so there.
+ * Above everything of this run, which has that cgroup for itself (NC_CASE_APART); the program goes with the cgroup. Without enforcement it is loaded
+ * all the same and attached nowhere: a kernel that has no such program says so there.
  */
 void nc_actor_cancel_before(struct nc_actor *actor)
 {

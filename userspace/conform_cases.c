@@ -203,7 +203,7 @@ const struct nc_case nc_cases[] = {
 	CASE(AUTHORITY_SEPARATION, "separate.credential", "edge_processes", 4, TCP, REFUSED, CREDENTIAL, NULL, "search", "edge_credential",
 	     "guard_credential", 0, "the workload's edge holds no plane credential"),
 
-	BOTH_WITHOUT("unix guard", AUTHORITY_SEPARATION, "separate.socket", "socket_from_outside", UDP, REFUSED, HANDED_BY_PLANE, NULL,
+	BOTH_WITHOUT("unix guard passed", AUTHORITY_SEPARATION, "separate.socket", "socket_from_outside", UDP, REFUSED, HANDED_BY_PLANE, NULL,
 		     "attempt -w %d scm-receive %d %t %p", "authority", "", 0, "the workload uses a socket that the plane made"),
 
 	/* default_deny */

@@ -207,8 +207,8 @@ static int wire_target(struct nc_theatre *theatre, struct nc_stage *stage, struc
 
 /*
  * An address behind a prefix of 96 bits (RFC 6052, 2.2: the ninth octet is zero). The network's own is such that only who was told of it judges rightly: public
- * by itself where what it carries is not, and of the local ones (RFC 8215), which are refused unless they are named, where it carries a public address. That one
- * is the answer to a listed name: a profile is read without the network, and takes no local address.
+ * by itself where what it carries is not, and of the local ones (RFC 8215), which are refused unless they are named, where it carries a public
+ * address. That one is the answer to a listed name.
  */
 static int nat64_target(struct nc_theatre *theatre, struct nc_stage *stage, struct nc_error *reterr)
 {

@@ -97,8 +97,8 @@ static bool lives_here(const char *pid)
 }
 
 /*
- * Does the process live in this pid namespace, or in one that was made inside it? A namespace's parents are what the kernel says (NS_GET_PARENT, 4.9); it says no
- * more at the caller's own, whose parent is none of his (EPERM). 1, 0, or -ESRCH when the process is gone.
+ * Does the process live in this pid namespace, or in one that was made inside it? A namespace's parents are what the kernel says (NS_GET_PARENT,
+ * 4.9); it says no more at the caller's own, whose parent is none of his (EPERM). 1, 0, or -ESRCH when the process is gone.
  */
 static int lives_within(const char *pid, const struct stat *own)
 {

@@ -3,8 +3,8 @@
  * descriptors.c - what the command gets as 0, 1 and 2, and that it gets nothing else
  *
  * A descriptor is authority: a connected socket speaks for whoever made it, a directory of cgroupfs lets its holder leave the cordon. So each of the three is
- * admitted by what it is (a pipe, a regular file, a terminal, one of the harmless devices) and everything else is refused. An unnamed AF_UNIX stream pair, which
- * Node hands out as stdio, never reaches the command: the supervisor keeps it and carries the bytes through pipes.
+ * admitted by what it is (a pipe, a regular file, a terminal, one of the harmless devices) and everything else is refused. An unnamed AF_UNIX stream
+ * pair, which Node hands out as stdio, never reaches the command: the supervisor keeps it and carries the bytes through pipes.
  */
 #include <errno.h>
 #include <fcntl.h>

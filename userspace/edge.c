@@ -17,13 +17,20 @@
 
 #define EDGE_HIGH 64 /* sources of descriptors are first moved up here, out of the way of the fixed numbers */
 
+void nc_edge_execute(int program, char *const *argv)
+{
+	static char *const no_environment[] = {NULL};
+
+	syscall(SYS_execveat, program, "", argv, no_environment, AT_EMPTY_PATH);
+	_exit(NC_EXIT_OURS);
+}
+
 /*
  * After vfork: the memory is the parent's, so only calls. `fds` are moved to 3 and up, in their order; -1 leaves its place closed. `program` follows them until
  * it is executed.
  */
 static void become_edge(int program, int fds[EDGE_FREE - EDGE_RING], char *const *argv)
 {
-	static char *const no_environment[] = {NULL};
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 	int null;
@@ -54,12 +61,11 @@ static void become_edge(int program, int fds[EDGE_FREE - EDGE_RING], char *const
 	}
 	if (dup3(program, EDGE_FREE, O_CLOEXEC) < 0 || syscall(SYS_close_range, EDGE_FREE + 1, ~0u, 0u) < 0)
 		_exit(NC_EXIT_OURS);
-	syscall(SYS_execveat, EDGE_FREE, "", argv, no_environment, AT_EMPTY_PATH);
-	_exit(NC_EXIT_OURS);
+	nc_edge_execute(EDGE_FREE, argv);
 }
 
 /* The edge's program stands beside this one. */
-int nc_edge_program(char ret_path[PATH_MAX])
+static int program_path(char ret_path[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", ret_path, PATH_MAX - sizeof(NC_EDGE_SUFFIX));
 
@@ -72,7 +78,7 @@ int nc_edge_program(char ret_path[PATH_MAX])
 int nc_edge_open(void)
 {
 	char path[PATH_MAX];
-	int r = nc_edge_program(path), fd;
+	int r = program_path(path), fd;
 
 	if (r < 0)
 		return r;

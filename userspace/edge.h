@@ -2,10 +2,10 @@
 /*
  * edge.h - the process that stands between a workload and everything else on its behalf
  *
- * It is netcordon-edge, a program beside netcordon that has no other use, with a user id of its own, an empty environment, no capability, not dumpable, and few descriptors:
- * the instance's event ring, one end of a socket pair to the supervisor, and, for each authority whose policy lists names, a resolver's sockets inside the
- * workload's network namespace and a sealed memory file with the names. It parses what a workload and a name server sent, so it holds nothing that is worth having, and a grant is
- * the supervisor's to install, who looks up by himself what it may open.
+ * It is netcordon-edge, a program beside netcordon that has no other use, with a user id of its own, an empty environment, no capability, not
+ * dumpable, and few descriptors: the instance's event ring, one end of a socket pair to the supervisor, and, for each authority whose policy lists
+ * names, a resolver's sockets inside the workload's network namespace and a sealed memory file with the names. It parses what a workload and a name
+ * server sent, so it holds nothing that is worth having, and a grant is the supervisor's to install, who looks up by himself what it may open.
  *
  * Messages on the pair (SOCK_SEQPACKET, so that each arrives whole): struct nc_edge_message, cut after `count` events.
  */
@@ -99,10 +99,12 @@ struct nc_edge {
 	}
 
 /*
- * The program of an edge, by descriptor (O_PATH, the caller's) or a negative errno. Whoever may start one later opens it when it begins: what stands in the same
- * place afterwards can be of another build, which speaks otherwise, or nothing.
+ * The program of an edge, by descriptor (O_PATH, the caller's) or a negative errno. Whoever may start one later opens it when it begins: what stands
+ * in the same place afterwards can be of another build, which speaks otherwise, or nothing.
  */
 int nc_edge_open(void);
+/* In a new process: becomes `program` (nc_edge_open), with no environment. NC_EXIT_OURS is the status of one that could not. */
+_Noreturn void nc_edge_execute(int program, char *const *argv);
 /* Starts `program` (nc_edge_open) and returns at once; READY comes on fd. `runtime` is where the system call filter is kept. */
 int nc_edge_start(int program, int ring_fd, uint64_t generation, uid_t uid, const char *runtime, const struct nc_edge_resolver resolvers[2],
 		  struct nc_edge *ret_edge, struct nc_error *reterr);
@@ -116,8 +118,7 @@ int nc_edge_flush(struct nc_edge *edge);
 int nc_edge_finish(struct nc_edge *edge);
 void nc_edge_end(struct nc_edge *edge); /* idempotent */
 
-#define NC_EDGE_SUFFIX "-edge"		      /* of the program's own path */
-int nc_edge_program(char ret_path[PATH_MAX]); /* the path of that program */
+#define NC_EDGE_SUFFIX "-edge" /* of the program's own path */
 /* `netcordon-edge ask NAME [SERVER...]`: edge_ask.c. */
 int nc_edge_ask(int argc, char **argv);
 /* The edge's side; `argv` as nc_edge_start makes it. Prints nothing, reads no configuration. */

@@ -40,7 +40,8 @@ struct nc_evidence; /* an open folder being written */
  */
 int nc_evidence_begin(const char *folder, const json_t *launch, const struct nc_secret_key *key, const char *attester,
 		      struct nc_evidence **ret_evidence, struct nc_error *reterr);
-/* The same, with members of the statement that are canonical text already (json.h), and while the bytes are still on their way to the disk, beside what the caller does next. Nobody may hear of the folder before settle has returned. */
+/* The same, with members of the statement that are canonical text already (json.h), and while the bytes are still on their way to the disk, beside
+ * what the caller does next. Nobody may hear of the folder before settle has returned. */
 int nc_evidence_begin_soon(const char *folder, const json_t *launch, const struct nc_json_member *members, size_t count,
 			   const struct nc_secret_key *key, const char *attester, struct nc_evidence **ret_evidence, struct nc_error *reterr);
 /* Waits for what `…_soon` put off; nothing is put off any more when it returns. */

@@ -6,7 +6,8 @@
  * is signed after the records that it vouches for are on the disk, and a statement's name appears after its signature's. So whatever moment the
  * writer dies at, the folder lacks its end, and a reader can tell.
  *
- * The first error is final (`failed`): a log that may end in half a line is never continued and never closed.
+ * The first error is final (`failed`): a log that may end in half a line is never continued and never closed. A record for which there was no memory has left
+ * nothing of itself: that error is not final.
  */
 #include "evidence_parts.h"
 
@@ -123,8 +124,8 @@ int nc_evidence_append(struct nc_evidence *evidence, json_t *record, struct nc_e
 	if (!kind || !strcmp(kind, NC_EVIDENCE_END) || json_object_get(record, "sequence") || json_object_get(record, "previous"))
 		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -EINVAL, "a record needs a kind of its own and no sequence or previous");
 	r = append(evidence, record, reterr);
-	if (r < 0)
-		evidence->failed = true; /* a record that was meant to be there is not */
+	/* A record that was meant to be there is not. Where only memory was wanting the log is what it was: whoever appends counts a loss, or gives up. */
+	evidence->failed |= r < 0 && !nc_error_is_memory(reterr);
 	return r;
 }
 

@@ -31,8 +31,9 @@
 #include "watch.h"
 
 /*
- * How much of environments and arguments is searched for the plane's credentials. The workload chooses how large they are (PR_SET_MM_MAP makes them any size), so
- * more must not keep the plane from starting: of each process its first part is searched, and the record says of how many that was not all.
+ * How much of environments and arguments is searched for the plane's credentials. The workload chooses how large they are (PR_SET_MM_MAP makes them
+ * any size), so more must not keep the plane from starting: of each process its first part is searched, and the record says of how many that was not
+ * all.
  */
 #define SEEN_OF_ONE (1u << 20)
 #define SEEN_MAX (8u << 20)
@@ -60,7 +61,8 @@ static int take_lock(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_error_set(reterr, NC_E_INSTANCE_BUSY, -EBUSY, "instance %s: this authority already has a live process tree", launch->instance);
 }
 
-/* Asked for an early answer, and once more when the child is inside and has done nothing yet: whoever ends the instance has either said so by then, or finds it. */
+/* Asked for an early answer, and once more when the child is inside and has done nothing yet: whoever ends the instance has either said so by then,
+ * or finds it. */
 static int refuse_ending(const struct nc_launch *launch, struct nc_error *reterr)
 {
 	bool ending;
@@ -138,11 +140,12 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 {
 	char path[NC_PATH_MAX + 32];
 	struct nc_policy_names names = {0};
+	struct nc_settings settings;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/" NC_INSTANCE_PROFILE, nc_claim_folder(launch->claim));
-	r = nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr)
-		    ?: nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
+	r = nc_host_settings(launch->host, NULL, &settings, reterr) ?: nc_profile_read(path, &launch->profile_text, &launch->profile_length, reterr) ?:
+	    nc_profile_parse(launch->profile_text, launch->profile_length, &settings, &launch->profile, reterr);
 	r = r ?: nc_policy_compile(launch->profile, launch->authority, &launch->images[launch->authority == NC_AUTHORITY_PLANE], &names, reterr);
 	free(names.texts); /* the supervisor resolves them: only the mode is of interest here */
 	return r;

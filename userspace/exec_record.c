@@ -3,9 +3,11 @@
  * exec_record.c - how what `exec` started comes into the instance's evidence
  *
  * The log has one writer, the supervisor; `exec` is another process. So `exec` leaves a file for each command in the instance's folder (root's alone), and the
- * supervisor takes them in before it signs the closing statement. A process number comes again in an instance that lives long; by its number and its start an
- * `exec` is one process, which starts one command: so no record ever takes another's place. The file is there before the command is, and `exec` holds a lock
- * for as long as it lives: so every command that ran is told of, and whoever waits for the lock finds how it ended.
+ * supervisor takes those in whose command has ended, from time to time, and the others before it signs the closing statement. What nobody takes in,
+ * because there is no supervisor or because an `exec` was killed, is bounded: past that nothing is executed any more. A process number comes again in
+ * an instance that lives long; by its number and its start an `exec` is one process, which starts one command: so no record ever takes another's
+ * place. The file is there before the command is, and `exec` holds a lock for as long as it lives: so every command that ran is told of, and whoever
+ * waits for the lock finds how it ended.
  */
 #include "exec_record.h"
 
@@ -57,6 +59,29 @@ static int record_name(char ret_name[NAME_SIZE])
 	return r;
 }
 
+/* Before the command runs. A record is some hundred bytes of the host's memory. */
+static int check_room(int folder, struct nc_error *reterr)
+{
+	int copy = openat(folder, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	int count = 0;
+
+	if (!dir) {
+		nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open the instance's folder");
+		nc_forget_fd(&copy);
+		return reterr->status;
+	}
+	while ((entry = readdir(dir)))
+		count += strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0;
+	closedir(dir);
+	if (count < NC_EXEC_RECORDS_MAX)
+		return 0;
+	nc_error_set(reterr, NC_E_INSTANCE_BUSY, -ENOSPC, "%d commands were executed in this instance that its evidence does not tell of yet", count);
+	return nc_error_hint(
+		reterr, "its supervisor takes in those that have ended, every some seconds; where it has none, end the instance: netcordon stop");
+}
+
 int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_CLOSE int folder = open(nc_claim_folder(launch->claim), O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -71,7 +96,8 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 		return 0; /* the instance has ended before its command: there is no evidence left to be written to */
 	if (folder < 0 || !record)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, folder < 0 ? -errno : -ENOMEM, "open the instance's folder");
-	r = nc_json_canonical(record, &text, &length, reterr);
+	r = launch->started ? 0 : check_room(folder, reterr);
+	r = r ?: nc_json_canonical(record, &text, &length, reterr);
 	if (r < 0)
 		return r;
 	r = record_name(name);
@@ -121,7 +147,7 @@ int nc_exec_records_settle(const struct nc_launch *launch, struct nc_error *rete
 	return 0;
 }
 
-static int collect_one(struct nc_launch *launch, const char *name, struct nc_error *reterr)
+static int collect_one(struct nc_launch *launch, const char *name, bool ended, struct nc_error *reterr)
 {
 	NC_JSON json_t *record = NULL;
 	NC_FREE char *text = NULL;
@@ -130,14 +156,16 @@ static int collect_one(struct nc_launch *launch, const char *name, struct nc_err
 	int r;
 
 	snprintf(path, sizeof(path), "%s/%.60s", nc_claim_folder(launch->claim), name);
-	r = nc_profile_read(path, &text, &length, reterr) ?: nc_json_parse(text, length, NC_E_EVIDENCE_UNWRITABLE, &record, reterr) ?:
-	    nc_evidence_append(launch->evidence, record, reterr);
+	r = nc_profile_read(path, &text, &length, reterr) ?: nc_json_parse(text, length, NC_E_EVIDENCE_UNWRITABLE, &record, reterr);
+	if (r == 0 && ended && !json_object_get(record, "result"))
+		return 0;
+	r = r ?: nc_evidence_append(launch->evidence, record, reterr);
 	if (r == 0)
 		unlink(path);
 	return r;
 }
 
-int nc_exec_records_collect(struct nc_launch *launch, struct nc_error *reterr)
+int nc_exec_records_collect(struct nc_launch *launch, bool ended, struct nc_error *reterr)
 {
 	DIR *folder = opendir(nc_claim_folder(launch->claim));
 	struct dirent *entry;
@@ -147,8 +175,12 @@ int nc_exec_records_collect(struct nc_launch *launch, struct nc_error *reterr)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open the instance's folder");
 	while (r == 0 && (entry = readdir(folder))) {
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
-			r = collect_one(launch, entry->d_name, reterr);
+			r = collect_one(launch, entry->d_name, ended, reterr);
 	}
 	closedir(folder);
+	if (r < 0 && ended && nc_error_is_memory(reterr)) { /* they lie there still */
+		nc_json_forget_memory();
+		return 0;
+	}
 	return r;
 }

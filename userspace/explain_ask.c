@@ -2,8 +2,6 @@
 /* explain_ask.c - which addresses a listed name has now, and what would become of each. The servers are asked by netcordon-edge, as for an instance */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "dns_upstream.h"
 #include "edge.h"
 #include "explain.h"
+#include "launch.h"
 #include "resolver.h"
 
 #define LINE 128
@@ -20,20 +19,22 @@
 /* Starts the question; its output is to be read from *ret_file. The pid, or a negative errno. */
 static pid_t start(const char *name, const union nc_address *servers, size_t server_count, FILE **ret_file)
 {
-	char path[PATH_MAX], texts[NC_UPSTREAMS_MAX][NC_ADDRESS_TEXT], *argv[4 + NC_UPSTREAMS_MAX] = {"netcordon-edge", "ask", (char *)name};
-	posix_spawn_file_actions_t actions;
-	static char *const no_environment[] = {NULL};
-	int pipes[2], r = nc_edge_program(path);
-	pid_t pid = -1;
+	char texts[NC_UPSTREAMS_MAX][NC_ADDRESS_TEXT], *argv[4 + NC_UPSTREAMS_MAX] = {"netcordon-edge", "ask", (char *)name};
+	NC_CLOSE int program = nc_edge_open();
+	int pipes[2], r;
+	pid_t pid;
 
 	for (size_t i = 0; i < server_count && i < NC_UPSTREAMS_MAX; i++)
 		argv[3 + i] = (char *)nc_address_text(&servers[i], texts[i]);
-	if (r < 0 || pipe2(pipes, O_CLOEXEC) < 0)
-		return r < 0 ? r : -errno;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	r = -posix_spawn(&pid, path, &actions, NULL, argv, no_environment);
-	posix_spawn_file_actions_destroy(&actions);
+	if (program < 0 || pipe2(pipes, O_CLOEXEC) < 0)
+		return program < 0 ? program : -errno;
+	pid = vfork();
+	if (pid == 0) {
+		if (dup2(pipes[1], STDOUT_FILENO) < 0 || fcntl(STDOUT_FILENO, F_SETFD, 0) < 0)
+			_exit(NC_EXIT_OURS);
+		nc_edge_execute(program, argv);
+	}
+	r = pid < 0 ? -errno : 0;
 	close(pipes[1]);
 	*ret_file = r < 0 ? NULL : fdopen(pipes[0], "r");
 	if (!*ret_file)
@@ -108,6 +109,8 @@ int nc_explain_ask(const struct nc_profile *profile, const struct nc_explain_que
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NC_EXIT_OURS)
+		return nc_error_set(reterr, NC_E_SYSTEM, -ENOEXEC, "netcordon-edge, which asks for the name's addresses, cannot be executed");
 	explanation->asked = status == 0 && file ? NC_EXPLAIN_ANSWERED : NC_EXPLAIN_SILENCE;
 	conclude(explanation);
 	return 0;

@@ -126,7 +126,7 @@ static int record_seen(void *context, const struct nc_seen_key *key, const struc
 	struct nc_error error;
 
 	repeats->seen[key->authority == NC_AUTHORITY_PLANE][key->reason % NC_REASON_MAX] += value->count;
-	return record ? nc_evidence_append(repeats->launch->evidence, record, &error) : -ENOMEM;
+	return nc_launch_keep(repeats->launch, record, &error);
 }
 
 static int record_repeats(struct nc_launch *launch, uint64_t *ret_lost, struct nc_error *reterr)
@@ -209,7 +209,7 @@ static int close_evidence(struct nc_launch *launch, struct nc_error *reterr)
 {
 	NC_JSON json_t *closing = NULL;
 	uint64_t repeats_lost = 0;
-	int r = nc_exec_records_collect(launch, reterr) ?: record_repeats(launch, &repeats_lost, reterr) ?:
+	int r = nc_exec_records_collect(launch, false, reterr) ?: record_repeats(launch, &repeats_lost, reterr) ?:
 		compose_closing(launch, repeats_lost, &closing, reterr);
 
 	return r < 0 ? r : nc_evidence_close(NC_TAKE_PTR(launch->evidence), closing, reterr);

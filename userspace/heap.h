@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* From now on, or no longer, children are born without what was allocated so far. Such a child may not allocate. Only in a static program; elsewhere children are
- * born with everything, as ever. */
+/* From now on, or no longer, children are born without what was allocated so far. Such a child may not allocate. Only in a static program; elsewhere
+ * children are born with everything, as ever. */
 void nc_heap_keep(bool keep);
 
 #endif

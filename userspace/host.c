@@ -26,6 +26,15 @@ const char *nc_address_text(const union nc_address *address, char ret_text[NC_AD
 	return ret_text;
 }
 
+struct nc_settings nc_prefix_settings(const struct nc_nat64_prefix *prefixes, size_t count)
+{
+	struct nc_settings settings = {.nat64_count = (__u32)(count < NC_NAT64_MAX ? count : NC_NAT64_MAX)};
+
+	for (__u32 i = 0; i < settings.nat64_count; i++)
+		settings.nat64[i] = prefixes[i];
+	return settings;
+}
+
 const char *nc_prefix_text(const struct nc_nat64_prefix *prefix, char ret_text[NC_PREFIX_TEXT])
 {
 	char address[NC_ADDRESS_TEXT];

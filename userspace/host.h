@@ -32,6 +32,8 @@ int nc_host_text_parse(const char *text, const struct nc_place *place, struct nc
 /* The address in canonical text, IPv4 dotted. Returns ret_text. */
 const char *nc_address_text(const union nc_address *address, char ret_text[NC_ADDRESS_TEXT]);
 #define NC_PREFIX_TEXT (NC_ADDRESS_TEXT + 4)
+/* Settings as the kernel has them, with these prefixes and nothing else; at most NC_NAT64_MAX are taken. */
+struct nc_settings nc_prefix_settings(const struct nc_nat64_prefix *prefixes, size_t count);
 /* A NAT64 prefix as the configuration writes it, "2001:db8:64::/96". Returns ret_text. */
 const char *nc_prefix_text(const struct nc_nat64_prefix *prefix, char ret_text[NC_PREFIX_TEXT]);
 

@@ -88,6 +88,17 @@ static int check_descriptors(struct nc_error *reterr)
 		"raise the limit for netcordon (ulimit -n, LimitNOFILE=), and lower it for the command by /process/limits/open_files of the profile");
 }
 
+static const char *const given_back_words[] = {
+	[NC_GIVEN_BACK] = "the cgroup and its processes are as they were, without a cordon",
+	[NC_NOT_GIVEN_BACK] = "the cgroup's processes live, but may be cut off until `netcordon host status` has taken the rest away",
+};
+
+static void undo(struct nc_launch *launch, const struct nc_phase *phase)
+{
+	if (phase->undo)
+		phase->undo(launch);
+}
+
 int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr)
 {
 	size_t reached = 0;
@@ -100,13 +111,16 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 		r = phases[reached++].run(launch, reterr);
 	}
 	*ret_status = r < 0 ? failure_status(launch) : nc_launch_exit_status(launch);
-	if (r < 0) {
+	if (r < 0)
 		nc_json_forget_memory(); /* what was being made is given up, and a Runner is to hear that; nothing below writes a document of it */
+	while (reached > 1)
+		undo(launch, &phases[--reached]);
+	if (r < 0) { /* now that it is true; signals, which the first phase lets through again, could still end the process */
+		if (launch->given_back != NC_NOTHING_TAKEN)
+			nc_error_add(reterr, given_back_words[launch->given_back]);
 		nc_status_failed(launch, reterr);
 	}
-	while (reached-- > 0) {
-		if (phases[reached].undo)
-			phases[reached].undo(launch);
-	}
+	if (reached)
+		undo(launch, &phases[0]);
 	return r;
 }

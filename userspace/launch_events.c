@@ -34,9 +34,25 @@ static bool is_full(struct nc_launch *launch)
 	return full;
 }
 
+/*
+ * A record for which there is no memory (`record` is NULL then, or lacks a part, which the evidence finds) is lost as one is that finds no room in
+ * the ring: it is counted, signed, and makes the evidence incomplete. That ends no instance: whoever presses a host for memory need not be its
+ * workload.
+ */
+int nc_launch_keep(struct nc_launch *launch, json_t *record, struct nc_error *reterr)
+{
+	int r = record ? nc_evidence_append(launch->evidence, record, reterr) : nc_error_sys(reterr, NC_E_SYSTEM, -ENOMEM, "make a record");
+
+	if (r == 0 || !nc_error_is_memory(reterr))
+		return r;
+	nc_json_forget_memory();
+	launch->events_lost++;
+	return 0;
+}
+
 int nc_launch_record(struct nc_launch *launch, json_t *record, struct nc_error *reterr)
 {
-	return is_full(launch) ? 0 : nc_evidence_append(launch->evidence, record, reterr);
+	return is_full(launch) ? 0 : nc_launch_keep(launch, record, reterr);
 }
 
 int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr)
@@ -46,9 +62,7 @@ int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *even
 	if (is_full(launch))
 		return 0;
 	record = nc_event_json(event);
-	if (!record)
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
-	return nc_evidence_append(launch->evidence, record, reterr);
+	return nc_launch_keep(launch, record, reterr);
 }
 
 /* A record that stops the reading has been taken all the same. */

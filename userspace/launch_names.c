@@ -3,9 +3,10 @@
  * launch_names.c - the supervisor's part in resolving: sockets, marks, grants
  *
  * Each authority whose policy lists names has a resolver of its own: sockets, names, grants. The sockets are made here, by root, inside the workload's network
- * namespace, and marked in the kernel before they are bound: a redirect of port 53 goes to a socket with the mark of that authority and to nothing else that may
- * sit at its endpoint later, and no other instance whose loopback this is reaches one. The four of a resolver are on one port that is free for them. The edge serves them; when it asks for a grant, whose name it is is seen from the id,
- * what the grant may open is looked up in the policy here, and an address that is not public is refused once more.
+ * namespace, and marked in the kernel before they are bound: a redirect of port 53 goes to a socket with the mark of that authority and to nothing
+ * else that may sit at its endpoint later, and no other instance whose loopback this is reaches one. The four of a resolver are on one port that is
+ * free for them. The edge serves them; when it asks for a grant, whose name it is is seen from the id, what the grant may open is looked up in the
+ * policy here, and an address that is not public is refused once more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -274,7 +275,7 @@ int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *n
 			   name->authority == NC_AUTHORITY_PLANE ? "plane" : "workload", "reason", happening(name->what), "name", text, "type",
 			   (int)(name->type & 0xffff));
 	if (!record)
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
+		return nc_launch_record(launch, NULL, reterr);
 	if (name->name_id) /* the number by which events of connections speak of it */
 		json_object_set_new(record, "name_id", json_integer(name->name_id));
 	if (name->has_address)

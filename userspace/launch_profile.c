@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "admission.h"
 #include "cleanup.h"
+#include "host.h"
 #include "json.h"
 #include "launch_state.h"
 #include "loader.h"
@@ -181,9 +182,11 @@ int nc_launch_compile(const struct nc_profile *profile, const struct nc_names be
 
 static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 {
+	const struct nc_host_options *host = launch->options->host;
+	const struct nc_settings settings = nc_prefix_settings(host->nat64, host->nat64_count);
 	int r = nc_profile_read(launch->options->profile, &launch->profile_text, &launch->profile_length, reterr);
 
-	return r < 0 ? r : nc_profile_parse(launch->profile_text, launch->profile_length, &launch->profile, reterr);
+	return r < 0 ? r : nc_profile_parse(launch->profile_text, launch->profile_length, &settings, &launch->profile, reterr);
 }
 
 int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr)

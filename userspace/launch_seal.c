@@ -139,6 +139,21 @@ static int make_cgroups(struct nc_launch *launch, struct nc_error *reterr)
 							  : nc_claim_make_cgroups(launch->claim, reterr);
 }
 
+static bool keeps(const struct nc_launch *launch)
+{
+	return launch->options->on_death == NC_ON_DEATH_KEEP;
+}
+
+int nc_launch_promise(struct nc_launch *launch, int (*tell)(struct nc_launch *launch, struct nc_error *reterr), struct nc_error *reterr)
+{
+	struct nc_error ignored;
+	int r = nc_claim_announce(launch->claim, keeps(launch), reterr) ?: tell(launch, reterr);
+
+	if (r < 0)
+		nc_claim_withdraw(launch->claim, &ignored);
+	return r;
+}
+
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 {
 	/* for an update too, whatever stands there then; where there is none, who needs it is told */
@@ -155,13 +170,16 @@ int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr)
 	       nc_launch_choose_filter(launch, launch->provider == NC_PROVIDER_RUN, reterr) ?:
 	       seal_both(launch, reterr) ?:
 	       nc_launch_names_publish(launch, reterr) ?:
-	       (launch->options->on_death == NC_ON_DEATH_KEEP ? nc_claim_keep(launch->claim, true, reterr) : 0);
+	       (launch->provider == NC_PROVIDER_RUN && keeps(launch) ? nc_claim_keep(launch->claim, true, reterr) : 0);
 	/* clang-format on */
 }
 
 void nc_undo_seal(struct nc_launch *launch)
 {
 	struct nc_error ignored; /* the launch has its own error; what could not be removed is found by `host status` */
+	bool taken = launch->claim && nc_provider_seals_others(launch->provider) && !launch->sealed_told &&
+		     nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD) >= 0;
+	int r;
 
 	if (launch->update_fd >= 0)
 		close(launch->update_fd);
@@ -172,7 +190,9 @@ void nc_undo_seal(struct nc_launch *launch)
 	nc_edge_end(&launch->edge);
 	nc_forget_fd(&launch->edge_program);
 	nc_launch_names_close(launch);
-	nc_claim_release(launch->claim, &ignored);
+	r = nc_claim_release(launch->claim, &ignored);
 	launch->claim = NULL;
+	if (taken)
+		launch->given_back = r < 0 ? NC_NOT_GIVEN_BACK : NC_GIVEN_BACK;
 	nc_limits_remove(&launch->limits);
 }

@@ -46,6 +46,9 @@ struct nc_ending {
 	json_t *left; /* processes that SIGKILL did not end; NULL: none */
 };
 
+/* What became of a cgroup that was taken, when nobody has heard that it is sealed. */
+enum nc_given_back { NC_NOTHING_TAKEN, NC_GIVEN_BACK, NC_NOT_GIVEN_BACK };
+
 struct nc_launch {
 	const struct nc_launch_options *options;
 	enum nc_provider provider;
@@ -78,6 +81,7 @@ struct nc_launch {
 	/* seal */
 	char instance[NC_INSTANCE_NAME_MAX + 1];
 	struct nc_claim *claim;
+	enum nc_given_back given_back; /* by the undoing */
 	struct nc_edge edge;
 	int edge_program;	  /* nc_edge_open's */
 	struct nc_events *events; /* NULL: an edge reads them */
@@ -150,6 +154,9 @@ int nc_phase_host(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_host(struct nc_launch *launch);
 int nc_phase_seal(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_seal(struct nc_launch *launch);
+/* Of a taken cgroup: `tell` says to whoever waits that it is sealed. From then on what runs in it ends with the instance, and lives on with it where
+ * it is kept; if nobody could be told, neither. */
+int nc_launch_promise(struct nc_launch *launch, int (*tell)(struct nc_launch *launch, struct nc_error *reterr), struct nc_error *reterr);
 int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struct nc_error *reterr);
 /* launch_names.c: sockets and names for the resolvers, before the edge starts; their ports into the slots, after the seal */
 int nc_launch_names_open(struct nc_launch *launch, struct nc_error *reterr);
@@ -161,7 +168,8 @@ int nc_launch_start_edge(struct nc_launch *launch, struct nc_error *reterr); /* 
 int nc_launch_grant(struct nc_launch *launch, const struct nc_edge_message *message, struct nc_error *reterr);
 int nc_launch_record_name(struct nc_launch *launch, const struct nc_edge_name *name, struct nc_error *reterr);
 /* launch_events.c: the descriptor to wait on, edge or ring; some of the records, all that are left, without an edge */
-/* A record of what the workload caused; past the log's bound it is counted as lost. */
+/* A record of what the workload caused; past the log's bound, or without memory (NULL too), it is counted as lost. nc_launch_keep knows no bound. */
+int nc_launch_keep(struct nc_launch *launch, json_t *record, struct nc_error *reterr);
 int nc_launch_record(struct nc_launch *launch, json_t *record, struct nc_error *reterr);
 int nc_launch_record_event(struct nc_launch *launch, const struct nc_event *event, struct nc_error *reterr);
 int nc_launch_events_open(struct nc_launch *launch, struct nc_error *reterr);
@@ -190,12 +198,14 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr);
 void nc_undo_supervise(struct nc_launch *launch);
 /* The pieces that exec uses too. */
-int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr); /* state file, edge ready, `sealed` */
+int nc_launch_ready(struct nc_launch *launch, struct nc_error *reterr);	   /* state file, edge ready, the beginning of the evidence on the disk */
+int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr); /* the same, and `sealed` */
 int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 /* finish.c */
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
-/* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to whoever asked */
+/* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to
+ * whoever asked */
 int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
 int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);

@@ -373,7 +373,8 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 /* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */
 void nc_undo_statement(struct nc_launch *launch)
 {
-	static const char *const files[] = {NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_LOG};
+	static const char *const files[] = {NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_CHECKPOINT, NC_EVIDENCE_CHECKPOINT ".sig",
+					    NC_EVIDENCE_LOG};
 	NC_CLOSE int fd = -1;
 
 	json_decref(launch->passed);

@@ -66,8 +66,10 @@ static int check_fixed(const struct nc_launch *launch, const struct nc_profile *
 
 static int prepare(const struct nc_launch *launch, struct revision *revision, struct nc_error *reterr)
 {
-	int r = nc_profile_parse(revision->text, revision->length, &revision->profile, reterr);
+	struct nc_settings settings; /* another launch may have added a prefix since */
+	int r = nc_host_settings(launch->host, NULL, &settings, reterr);
 
+	r = r < 0 ? r : nc_profile_parse(revision->text, revision->length, &settings, &revision->profile, reterr);
 	r = r < 0 ? r : nc_launch_admit(launch, revision->profile, reterr);
 	r = r < 0 ? r : check_fixed(launch, revision->profile, reterr);
 	r = r < 0 ? r : nc_launch_compile(revision->profile, launch->names, revision->images, revision->names, reterr);

@@ -175,7 +175,7 @@ static int read_profile(const char *path, struct nc_profile **ret_profile, struc
 	NC_FREE char *text = NULL;
 	size_t length;
 
-	return nc_profile_read(path, &text, &length, reterr) ?: nc_profile_parse(text, length, ret_profile, reterr);
+	return nc_profile_read(path, &text, &length, reterr) ?: nc_profile_parse(text, length, NULL, ret_profile, reterr);
 }
 
 int nc_library_admission(const char *profile_path, const char *capability_path, const char *receipt_path, char **ret_json,

@@ -2,8 +2,9 @@
 /*
  * names.h - the names of one authority of an instance: what its policy lists them for, and how its resolver is told of them
  *
- * A name's id is what stands in the kernel's policy entries; ids are never used again within an instance, and say whose they are (NC_NAME_ID_PLANE). The resolver, which lives in the edge and is not
- * trusted with more than it needs, gets the names and their ids; what a grant may open, the supervisor looks up here.
+ * A name's id is what stands in the kernel's policy entries; ids are never used again within an instance, and say whose they are (NC_NAME_ID_PLANE).
+ * The resolver, which lives in the edge and is not trusted with more than it needs, gets the names and their ids; what a grant may open, the
+ * supervisor looks up here.
  */
 #ifndef NC_NAMES_H
 #define NC_NAMES_H

@@ -3,8 +3,8 @@
  * observe_listen.c - the live listeners: they accept, write down what came, and answer
  *
  * A first line that begins like an HTTP request is answered as HTTP once its headers are there: 401 without the credential that the listener asks
- * for, a redirect where one is set, else the answer. Anything else gets the answer as a line, at its first bytes. A connection stays open afterwards, and what comes on
- * it is written down, until the peer closes it or the run is over.
+ * for, a redirect where one is set, else the answer. Anything else gets the answer as a line, at its first bytes. A connection stays open afterwards,
+ * and what comes on it is written down, until the peer closes it or the run is over.
  */
 #include <netinet/in.h>
 #include <stdio.h>

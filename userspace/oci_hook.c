@@ -10,9 +10,10 @@
  * The hook is told the number of a process. Its pidfd is opened first and must still be alive at the end, so that everything in between was asked about that
  * very process. A supervisor that was killed leaves the container behind its cordon (kept): it is the runtime's to end, not ours.
  *
- * The supervisor is born with the hook's memory (CLONE_VM), as after vfork, but on a stack of its own: both are the same root, all that was read is there already,
- * and nothing of it is copied, which costs more than all that the hook does. From then on the hook waits for one byte and leaves, without a clean-up of what is the
- * supervisor's now; only after the supervisor's end may it do more than make system calls that do not fail: errno, too, is shared.
+ * The supervisor is born with the hook's memory (CLONE_VM), as after vfork, but on a stack of its own: both are the same root, all that was read is
+ * there already, and nothing of it is copied, which costs more than all that the hook does. From then on the hook waits for one byte and leaves,
+ * without a clean-up of what is the supervisor's now; only after the supervisor's end may it do more than make system calls that do not fail: errno,
+ * too, is shared.
  */
 #include <errno.h>
 #include <fcntl.h>

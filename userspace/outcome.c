@@ -35,8 +35,8 @@ enum nc_run_result nc_run_result(const struct nc_run *run)
 		return NC_RESULT_REACHED;
 	if (run->seen.listened || run->seen.packets || run->seen.tokens)
 		return NC_RESULT_LEAKED;
-	/* Nothing was seen (that a path is impossible behind the cordon, which the control took, is a refusal like any other): that counts for a refusal only if somebody tried, with a working network, and nothing was overlooked. An answer that no
-	 * listener gave is no answer. */
+	/* Nothing was seen (that a path is impossible behind the cordon, which the control took, is a refusal like any other): that counts for a
+	 * refusal only if somebody tried, with a working network, and nothing was overlooked. An answer that no listener gave is no answer. */
 	if (!run->reported || run->answered || run->lost || (run->twin_wanted && !run->twin_reached))
 		return NC_RESULT_UNREAL;
 	return NC_RESULT_REFUSED;

@@ -126,8 +126,10 @@ static int parse_required(const json_t *network, const struct nc_place *place, s
 	return 0;
 }
 
-static int parse_network(const json_t *root, const struct nc_place *top, struct nc_profile *profile, struct nc_error *reterr)
+static int parse_network(const json_t *root, const struct nc_place *top, const struct nc_settings *settings, struct nc_profile *profile,
+			 struct nc_error *reterr)
 {
+	const struct nc_listing listing = {.owner = NC_OWNER_WORKLOAD, .settings = settings};
 	const struct nc_place *place = NC_PLACE_KEY(top, "network");
 	json_t *network = NULL, *destinations = NULL;
 	size_t mode = 0;
@@ -148,7 +150,7 @@ static int parse_network(const json_t *root, const struct nc_place *top, struct 
 		status = nc_member_array(network, place, "destinations", true, &destinations, reterr);
 	if (status)
 		return status;
-	return nc_profile_destinations(destinations, NC_PLACE_KEY(place, "destinations"), NC_OWNER_WORKLOAD, &profile->destinations,
+	return nc_profile_destinations(destinations, NC_PLACE_KEY(place, "destinations"), &listing, &profile->destinations,
 				       &profile->destination_count, reterr);
 }
 
@@ -203,8 +205,10 @@ static int parse_credentials(const json_t *plane, const struct nc_place *top, st
 	return 0;
 }
 
-static int parse_plane(const json_t *root, const struct nc_place *top, struct nc_profile *profile, struct nc_error *reterr)
+static int parse_plane(const json_t *root, const struct nc_place *top, const struct nc_settings *settings, struct nc_profile *profile,
+		       struct nc_error *reterr)
 {
+	const struct nc_listing listing = {.owner = NC_OWNER_PLANE, .settings = settings};
 	static const char *const members[] = {"destinations", "credentials", NULL};
 	const struct nc_place *place = NC_PLACE_KEY(top, "plane");
 	json_t *plane = NULL, *destinations = NULL;
@@ -215,7 +219,7 @@ static int parse_plane(const json_t *root, const struct nc_place *top, struct nc
 	if (!status)
 		status = nc_member_array(plane, place, "destinations", false, &destinations, reterr);
 	if (!status)
-		status = nc_profile_destinations(destinations, NC_PLACE_KEY(place, "destinations"), NC_OWNER_PLANE, &profile->plane_destinations,
+		status = nc_profile_destinations(destinations, NC_PLACE_KEY(place, "destinations"), &listing, &profile->plane_destinations,
 						 &profile->plane_destination_count, reterr);
 	return status ? status : parse_credentials(plane, place, profile, reterr);
 }
@@ -241,7 +245,8 @@ static int parse_gaps(const json_t *root, const struct nc_place *top, struct nc_
 	return 0;
 }
 
-static int parse_document(const json_t *root, const struct nc_place *top, struct nc_profile *profile, struct nc_error *reterr)
+static int parse_document(const json_t *root, const struct nc_place *top, const struct nc_settings *settings, struct nc_profile *profile,
+			  struct nc_error *reterr)
 {
 	static const char *const members[] = {"version", "network", "loopback", "process", "plane", "accept_gaps", NULL};
 	static const char *const loopback_words[] = {"closed", "own_netns", NULL};
@@ -253,7 +258,7 @@ static int parse_document(const json_t *root, const struct nc_place *top, struct
 	if (!status)
 		status = nc_member_integer(root, top, "version", true, NC_PROFILE_VERSION, NC_PROFILE_VERSION, &version, reterr);
 	if (!status)
-		status = parse_network(root, top, profile, reterr);
+		status = parse_network(root, top, settings, profile, reterr);
 	if (!status)
 		status = nc_member_word(root, top, "loopback", false, loopback_words, &loopback, reterr);
 	if (!status)
@@ -261,14 +266,14 @@ static int parse_document(const json_t *root, const struct nc_place *top, struct
 	if (!status)
 		status = nc_profile_process(process, NC_PLACE_KEY(top, "process"), &profile->process, reterr);
 	if (!status)
-		status = parse_plane(root, top, profile, reterr);
+		status = parse_plane(root, top, settings, profile, reterr);
 	if (!status)
 		status = parse_gaps(root, top, profile, reterr);
 	profile->loopback_own_netns = loopback == 1;
 	return status;
 }
 
-int nc_profile_parse(const char *text, size_t length, struct nc_profile **ret_profile, struct nc_error *reterr)
+int nc_profile_parse(const char *text, size_t length, const struct nc_settings *settings, struct nc_profile **ret_profile, struct nc_error *reterr)
 {
 	const struct nc_place root = {.code = NC_E_PROFILE_INVALID};
 	NC_JSON json_t *document = NULL;
@@ -282,7 +287,7 @@ int nc_profile_parse(const char *text, size_t length, struct nc_profile **ret_pr
 	profile = calloc(1, sizeof(*profile));
 	if (!profile)
 		return nc_error_set(reterr, NC_E_SYSTEM, -ENOMEM, "no memory for the profile");
-	status = parse_document(document, &root, profile, reterr);
+	status = parse_document(document, &root, settings, profile, reterr);
 	if (!status)
 		status = nc_json_canonical(document, &canonical, &canonical_length, reterr);
 	if (status) {

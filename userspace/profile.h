@@ -72,7 +72,11 @@ struct nc_profile {
 
 /* Reads the whole file, at most NC_JSON_SIZE_MAX bytes; the caller frees. */
 int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struct nc_error *reterr);
-int nc_profile_parse(const char *text, size_t length, struct nc_profile **ret_profile, struct nc_error *reterr);
+/*
+ * An address literal is judged as the kernel and the resolver judge an address: by the class table and the network's own NAT64 prefixes of `settings` (of the
+ * rest of it nothing is asked). NULL: only 64:ff9b::/96 is known.
+ */
+int nc_profile_parse(const char *text, size_t length, const struct nc_settings *settings, struct nc_profile **ret_profile, struct nc_error *reterr);
 void nc_profile_free(struct nc_profile *profile); /* NULL is fine */
 
 /* Does a destination of either authority open its address for every name: a name with wire any? */

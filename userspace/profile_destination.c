@@ -42,33 +42,36 @@ static bool is_never_a_destination(enum nc_address_class class, const union nc_a
 	}
 }
 
-/* The address itself, or the IPv4 address that it carries through NAT64. */
-static bool is_metadata(const union nc_address *address)
+/* The address itself, or the IPv4 address that it carries through NAT64, the network's own included. */
+static bool is_metadata(const union nc_address *address, const struct nc_settings *settings)
 {
 	union nc_address carried = {.bytes = {[10] = 0xff, [11] = 0xff}};
 	__u32 ip = 0;
 
 	if (nc_address_is_metadata(address))
 		return true;
-	if (nc_address_carried(address, NULL, &ip) != NC_CARRIED_IPV4)
+	if (nc_address_carried(address, settings, &ip) != NC_CARRIED_IPV4)
 		return false;
 	carried.words_be[3] = NC_SWAP32(ip);
 	return nc_address_is_metadata(&carried);
 }
 
-static int check_literal(const struct nc_destination *destination, const struct nc_place *place, enum nc_owner owner, struct nc_error *reterr)
+static int check_literal(const struct nc_destination *destination, const struct nc_place *place, const struct nc_listing *listing,
+			 struct nc_error *reterr)
 {
-	struct nc_class class = nc_classify(&destination->address, NULL);
+	struct nc_class class = nc_classify(&destination->address, listing->settings);
 	char text[NC_ADDRESS_TEXT];
 	const char *hint;
 
-	if (is_metadata(&destination->address))
+	if (is_metadata(&destination->address, listing->settings))
 		return nc_place_error(NC_PLACE_KEY(place, "host"), reterr, "pass what the workload needs to know by its environment",
 				      "%s is a cloud's metadata service, which is refused in every mode",
 				      nc_address_text(&destination->address, text));
 	if (class.is_public || (destination->non_public && !is_never_a_destination(class.code, &destination->address)))
 		return 0;
-	if (owner == NC_OWNER_WORKLOAD)
+	if (class.code == NC_CLASS_NAT64_LOCAL)
+		hint = "if the network translates there, say its prefix under \"nat64\" of the configuration";
+	else if (listing->owner == NC_OWNER_WORKLOAD)
 		hint = "a workload's destinations are public; what the plane needs goes to /plane/destinations with \"non_public\": true";
 	else if (is_never_a_destination(class.code, &destination->address))
 		hint = "no connection can be made to such an address";
@@ -122,7 +125,7 @@ static int parse_host(const json_t *entry, const struct nc_place *place, struct 
 	return 0;
 }
 
-static int parse_entry(const json_t *entry, const struct nc_place *place, enum nc_owner owner, struct nc_destination *destination,
+static int parse_entry(const json_t *entry, const struct nc_place *place, const struct nc_listing *listing, struct nc_destination *destination,
 		       struct nc_error *reterr)
 {
 	static const char *const workload_members[] = {"host", "port", "protocol", "wire", NULL};
@@ -133,10 +136,10 @@ static int parse_entry(const json_t *entry, const struct nc_place *place, enum n
 
 	if (json_is_string(entry))
 		return nc_place_error(place, reterr, "write {\"host\": \"api.example.com\", \"port\": 443}", "must be an object, not a string");
-	if (owner == NC_OWNER_WORKLOAD && json_object_get(entry, "non_public"))
+	if (listing->owner == NC_OWNER_WORKLOAD && json_object_get(entry, "non_public"))
 		return nc_place_error(NC_PLACE_KEY(place, "non_public"), reterr, "only /plane/destinations may hold non-public addresses",
 				      "\"non_public\" stands in a destination of the workload");
-	status = nc_object_check(entry, place, owner == NC_OWNER_PLANE ? plane_members : workload_members, reterr);
+	status = nc_object_check(entry, place, listing->owner == NC_OWNER_PLANE ? plane_members : workload_members, reterr);
 	if (!status)
 		status = parse_host(entry, place, destination, reterr);
 	if (!status)
@@ -153,7 +156,7 @@ static int parse_entry(const json_t *entry, const struct nc_place *place, enum n
 	if (status)
 		return status;
 	if (destination->literal)
-		return check_literal(destination, place, owner, reterr);
+		return check_literal(destination, place, listing, reterr);
 	if (destination->non_public)
 		return nc_place_error(NC_PLACE_KEY(place, "non_public"), reterr, "list the address itself",
 				      "\"non_public\" stands beside a name; names reach public addresses only");
@@ -206,8 +209,8 @@ static int refuse_duplicates(const struct nc_destination *destinations, size_t c
 	return 0;
 }
 
-int nc_profile_destinations(const json_t *array, const struct nc_place *place, enum nc_owner owner, struct nc_destination **ret_destinations,
-			    size_t *ret_count, struct nc_error *reterr)
+int nc_profile_destinations(const json_t *array, const struct nc_place *place, const struct nc_listing *listing,
+			    struct nc_destination **ret_destinations, size_t *ret_count, struct nc_error *reterr)
 {
 	NC_FREE struct nc_destination *destinations = NULL;
 	size_t count = json_array_size(array), i;
@@ -223,7 +226,7 @@ int nc_profile_destinations(const json_t *array, const struct nc_place *place, e
 	}
 	json_array_foreach(array, i, entry)
 	{
-		status = parse_entry(entry, NC_PLACE_INDEX(place, i), owner, &destinations[i], reterr);
+		status = parse_entry(entry, NC_PLACE_INDEX(place, i), listing, &destinations[i], reterr);
 		if (status)
 			return status;
 	}

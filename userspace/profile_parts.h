@@ -9,11 +9,17 @@
 /* What a list of destinations belongs to: decides which members and addresses are allowed. */
 enum nc_owner { NC_OWNER_WORKLOAD, NC_OWNER_PLANE };
 
+/* A list of destinations, and by which NAT64 prefixes its addresses are judged (nc_profile_parse). */
+struct nc_listing {
+	enum nc_owner owner;
+	const struct nc_settings *settings;
+};
+
 #define NC_DESTINATIONS_MAX 1000000 /* more than the document's size allows; bounds what is allocated */
 
 /* The caller frees *ret_destinations, also when the list is empty (then NULL). */
-int nc_profile_destinations(const json_t *array, const struct nc_place *place, enum nc_owner owner, struct nc_destination **ret_destinations,
-			    size_t *ret_count, struct nc_error *reterr);
+int nc_profile_destinations(const json_t *array, const struct nc_place *place, const struct nc_listing *listing,
+			    struct nc_destination **ret_destinations, size_t *ret_count, struct nc_error *reterr);
 /* `object` NULL: the defaults. */
 int nc_profile_process(const json_t *object, const struct nc_place *place, struct nc_profile_process *process, struct nc_error *reterr);
 /* process.limits alone: the limits of *process become what `limits` says, -1 where it says nothing. */

@@ -5,8 +5,8 @@
 #include "json.h"
 #include "seen_json.h"
 
-/* Programs that refuse a socket, a bind, an option or a device speak of no destination: they leave port and address empty but for the first word, which tells apart
- * what was asked for (an event's `detail`). */
+/* Programs that refuse a socket, a bind, an option or a device speak of no destination: they leave port and address empty but for the first word,
+ * which tells apart what was asked for (an event's `detail`). */
 static bool has_destination(const struct nc_seen_key *key)
 {
 	switch (key->reason) {

@@ -52,14 +52,14 @@ int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_instance_state_write(nc_claim_folder(launch->claim), &state, launch->profile_text, launch->profile_length, reterr);
 }
 
+int nc_launch_ready(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_launch_write_state(launch, reterr) ?: await_reader(launch, reterr) ?: nc_evidence_settle(launch->evidence, reterr);
+}
+
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
-	/* clang-format off */
-	return nc_launch_write_state(launch, reterr) ?:
-	       await_reader(launch, reterr) ?:
-	       nc_evidence_settle(launch->evidence, reterr) ?:
-	       nc_status_sealed(launch, reterr);
-	/* clang-format on */
+	return nc_launch_ready(launch, reterr) ?: nc_status_sealed(launch, reterr);
 }
 
 /* Nothing of the workload runs until the Runner has read `sealed` and said go. */

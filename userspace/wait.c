@@ -33,7 +33,8 @@ static int64_t until_when(const struct nc_launch *launch, int fd)
 	return launch->deadline_ns && launch->deadline_ns < until ? launch->deadline_ns : until;
 }
 
-/* One bounded poll: 1 when fd has something. When the command is over, a signal means nothing any more. Before, one that is for the command stays pending until there is one, so poll would not wait for it again. */
+/* One bounded poll: 1 when fd has something. When the command is over, a signal means nothing any more. Before, one that is for the command stays
+ * pending until there is one, so poll would not wait for it again. */
 static int poll_once(struct nc_launch *launch, int fd, int64_t left_ns, struct nc_error *reterr)
 {
 	struct pollfd polls[2] = {{.fd = fd, .events = POLLIN}, {.fd = launch->signal_fd, .events = POLLIN}};

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cleanup.h"
+#include "exec_record.h"
 #include "json.h"
 #include "watch.h"
 
@@ -64,19 +65,12 @@ static void blame(struct nc_watch *watch, const char *cause)
 		watch->launch->ending.cause = cause;
 }
 
-static int signal_member(void *context, pid_t pid)
-{
-	if (pid > 0)
-		kill(pid, *(const int *)context);
-	return 0;
-}
-
 static void send_signal(struct nc_watch *watch, int number)
 {
 	unsigned char byte = (unsigned char)number;
 
 	if (watch->populated_fd >= 0) /* attach has no init that it could ask: each process in the cgroup is told */
-		nc_cgroup_each_process(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), signal_member, &number);
+		nc_cgroup_signal(nc_claim_cgroup_fd(watch->launch->claim, watch->launch->authority), number);
 	if (watch->launch->child.init_control >= 0 && write(watch->launch->child.init_control, &byte, 1) != 1)
 		watch->init_gone |= errno == EPIPE;
 }
@@ -135,8 +129,6 @@ static int record_named(struct nc_launch *launch, const struct nc_named_event *n
 	if (named->event.flags & NC_EVENT_REPEAT)
 		return 0;
 	record = nc_named_event_json(named);
-	if (!record)
-		return nc_error_set(reterr, NC_E_EVIDENCE_UNWRITABLE, -ENOMEM, "no memory for an event");
 	return nc_launch_record(launch, record, reterr);
 }
 
@@ -157,7 +149,7 @@ static int end_refused(struct nc_launch *launch, struct nc_error *reterr)
 	return nc_claim_end_flows(launch->claim, launch->netns_fd, not_refused, NULL, &ended, reterr);
 }
 
-int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
+static int hear(struct nc_launch *launch, struct nc_error *reterr)
 {
 	static struct nc_edge_message message; /* 4 KiB that the stack need not hold */
 	int r;
@@ -199,16 +191,22 @@ int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
 	}
-	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : end_refused(launch, reterr);
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
+}
+
+int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr)
+{
+	return hear(launch, reterr) ?: end_refused(launch, reterr);
 }
 
 static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 {
-	int r = nc_watch_edge(watch->launch, reterr);
+	int r = hear(watch->launch, reterr);
 
 	watch->dirty = true;
-	if (r == 0) /* whoever follows the events sees them now; the next checkpoint makes them durable */
-		return nc_evidence_show(watch->launch->evidence, reterr);
+	/* whoever follows the events sees them now; the next checkpoint makes them durable. What fails here is ours, and not the edge's */
+	if (r == 0)
+		return end_refused(watch->launch, reterr) ?: nc_evidence_show(watch->launch->evidence, reterr);
 	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
 	nc_launch_events_lose(watch->launch);
@@ -269,22 +267,39 @@ static void step_clocks(struct nc_watch *watch, int64_t now)
 	}
 }
 
-/* Is everything still where it was put, and is what decides still in force? */
-static void step_look(struct nc_watch *watch, int64_t now)
+/* Whoever follows the events sees how the commands that were executed in it ended. */
+static int take_in(struct nc_watch *watch, struct nc_error *reterr)
+{
+	struct nc_evidence *evidence = watch->launch->evidence;
+	uint64_t before = nc_evidence_sequence(evidence);
+	int r = nc_exec_records_collect(watch->launch, true, reterr);
+
+	if (r < 0 || nc_evidence_sequence(evidence) == before)
+		return r;
+	watch->dirty = true;
+	return nc_evidence_show(evidence, reterr);
+}
+
+/* Is everything still where it was put, and is what decides still in force? And what was executed in it and has ended is told. */
+static int step_look(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
 {
 	struct nc_launch *launch = watch->launch;
 	struct nc_error error = {0};
+	int r = 0;
 
 	if (now < watch->look_at || watch->command_gone)
-		return;
+		return 0;
 	if (nc_membership_check(launch, &watch->inside, &error) < 0) {
 		end_at_once(watch, "membership_lost");
 	} else if (now >= watch->verify_at) {
 		watch->verify_at = now + VERIFY_MS * MS;
 		if (nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
 			end_at_once(watch, "program_lost");
+		if (launch->provider != NC_PROVIDER_EXEC)
+			r = take_in(watch, reterr);
 	}
 	watch->look_at = next_look(watch, now);
+	return r;
 }
 
 static int step_checkpoint(struct nc_watch *watch, int64_t now, struct nc_error *reterr)
@@ -358,7 +373,7 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 		r = nc_update_step(launch, watch->kill_at != 0, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
 	step_clocks(watch, now);
-	step_look(watch, now);
+	r = r < 0 ? r : step_look(watch, now, reterr);
 	return r < 0 ? r : step_checkpoint(watch, now, reterr);
 }
 

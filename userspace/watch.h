@@ -24,8 +24,8 @@ int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr);
 int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr);
 /* Takes all messages of the edge that are there, into the evidence. A lost edge is an error here. */
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr);
-/* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. *folder is what the kernel calls that, and is found out where it is
- * NULL. */
+/* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. *folder is what the kernel calls that, and is found out
+ * where it is NULL. */
 int nc_membership_check(const struct nc_launch *launch, const char **folder, struct nc_error *reterr);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * MAPS is the folder in which the maps are pinned. `instances` registers made-up ones, numbers FROM to TO, in free places: slots of both authorities, their
  * cgroups' ids, and a policy of 16 destinations, as a launch writes them. `destinations` adds entries FROM to TO to the policy of the one workload that
- * lives: 20.0.0.0 and what follows, UDP port 443; `listed` adds the same to the map of that name (lookup.bpf.c). What is measured afterwards is looked up among these; nothing is behind them.
+ * lives: 20.0.0.0 and what follows, UDP port 443; `listed` adds the same to the map of that name (lookup.bpf.c). What is measured afterwards is
+ * looked up among these; nothing is behind them.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>

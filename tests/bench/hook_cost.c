@@ -2,13 +2,15 @@
 /*
  * hook_cost.c - calls hooks of a container runtime in turn (A B A B ...) and says what each call cost, from vfork to the end of the hook
  *
- * hook_cost ROUNDS CGROUP NETNS COMMAND... [; COMMAND...]...: each command is a list of words, a word ";" ends it. For each call a process in a cgroup of its own
- * below CGROUP, in the network namespace of that path, plays the container that was created and not started; the hook gets the state on standard input, descriptors
- * 0 to 2, an empty environment and "/" as folder. Then the process is ended, and the same command is called as poststop. One line of JSON for each pair:
- * {"command": index, "wall_us": , "cpu_us": , "faults": , "calls": , "stop_wall_us": , "stop_cpu_us": , "status": }.
+ * hook_cost ROUNDS CGROUP NETNS COMMAND... [; COMMAND...]...: each command is a list of words, a word ";" ends it. For each call a process in a
+ * cgroup of its own below CGROUP, in the network namespace of that path, plays the container that was created and not started; the hook gets the
+ * state on standard input, descriptors 0 to 2, an empty environment and "/" as folder. Then the process is ended, and the same command is called as
+ * poststop. One line of JSON for each pair: {"command": index, "wall_us": , "cpu_us": , "faults": , "calls": , "stop_wall_us": , "stop_cpu_us": ,
+ * "status": }.
  *
- * Processor time, page faults and system calls are those of the hook and of all that it has started, the supervisor that lives on included, up to the hook's end:
- * perf events that descendants inherit. Only the hook's own end says when the container goes on, so what the supervisor does afterwards is not its cost.
+ * Processor time, page faults and system calls are those of the hook and of all that it has started, the supervisor that lives on included, up to the
+ * hook's end: perf events that descendants inherit. Only the hook's own end says when the container goes on, so what the supervisor does afterwards
+ * is not its cost.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
  * Linked into build/netcordon-faults by the linker's --wrap, for each name in CALLS: no line of the program knows of it. N comes from the name under which the
  * program is started, netcordon@N for system calls and netcordon@mN for memory, so that nothing depends on an environment. With netcordon@kN whoever
  * makes the Nth system call is killed there; with netcordon@uN (@umN) the Nth of an update fails, counted from where the supervisor takes the request to its
- * answer, that included. Supervisor, init and command count together, in shared memory; the edge is a program of its own and is left alone. The command's exec ends
- * the counting: everything before it must be undone without a trace.
+ * answer, that included; with netcordon@rN (@rmN) the Nth after the command's exec. Supervisor, init and command count together, in shared memory;
+ * the edge is a program of its own and is left alone. The command's exec ends the counting: everything before it must be undone without a trace.
  *
  * Calls that only take apart (close, unlink, rmdir, kill, wait, munmap) are not in the list: what cannot be removed cannot be expected to be gone.
  *
@@ -42,7 +42,7 @@
 
 struct counter {
 	unsigned long made, at;
-	bool over, memory, kills, told, update, runs;
+	bool over, memory, kills, told, update, running, runs;
 	char name[32];
 };
 
@@ -60,8 +60,10 @@ __attribute__((constructor)) static void begin(void)
 		abort();
 	counter = memory;
 	at++;
-	counter->update = counter->over = *at == 'u';
-	at += counter->update;
+	counter->update = *at == 'u';
+	counter->running = *at == 'r';
+	counter->over = counter->update || counter->running;
+	at += counter->over;
 	counter->memory = *at == 'm';
 	counter->kills = *at == 'k';
 	counter->at = strtoul(at + (counter->memory || counter->kills), NULL, 10);
@@ -115,7 +117,9 @@ long __real_execvp(const char *file, char *const *argv);
 long __wrap_execvp(const char *file, char *const *argv);
 long __wrap_execvp(const char *file, char *const *argv)
 {
-	if (counter)
-		counter->over = counter->runs = true;
+	if (counter) {
+		counter->over = !counter->running;
+		counter->runs = true;
+	}
 	return __real_execvp(file, argv);
 }

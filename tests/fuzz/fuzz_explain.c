@@ -36,7 +36,7 @@ static void load_profiles(void)
 	struct nc_error error = {0};
 
 	for (size_t i = 0; i < PROFILES && !profiles[i]; i++)
-		require(nc_profile_parse(texts[i], strlen(texts[i]), &profiles[i], &error) == 0);
+		require(nc_profile_parse(texts[i], strlen(texts[i]), NULL, &profiles[i], &error) == 0);
 }
 
 static void check_host(const char *text)

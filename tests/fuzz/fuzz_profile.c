@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char *canonical = NULL;
 	size_t length = 0;
 
-	if (nc_profile_parse((const char *)bytes, size, &profile, &error)) {
+	if (nc_profile_parse((const char *)bytes, size, NULL, &profile, &error)) {
 		require(!profile);
 		check_error(&error);
 		return 0;
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	check_image(profile, NC_AUTHORITY_PLANE);
 	require(nc_json_parse((const char *)bytes, size, NC_E_PROFILE_INVALID, &document, &error) == 0);
 	require(nc_json_canonical(document, &canonical, &length, &error) == 0);
-	require(nc_profile_parse(canonical, length, &again, &error) == 0);
+	require(nc_profile_parse(canonical, length, NULL, &again, &error) == 0);
 	require(!memcmp(&profile->digest, &again->digest, sizeof(profile->digest)));
 	require(profile->destination_count == again->destination_count && profile->mode == again->mode);
 	for (size_t i = 0; i < profile->destination_count; i++)

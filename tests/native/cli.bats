@@ -282,6 +282,22 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	[[ $output == *"host_floor: "* ]]
 }
 
+@test "explain executes the edge's program as an instance does, by descriptor: what is no program of its own answers nothing" {
+	mkdir "$WORK/installed"
+	cp "$top/build/netcordon" "$WORK/installed/netcordon"
+	cp "$top/build/netcordon-edge" "$WORK/installed/netcordon-edge"
+	echo '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "api.example", "port": 443}]}}' >"$WORK/name.json"
+	asked=(unshare -n "$WORK/installed/netcordon" explain --config "$WORK/conf" --profile "$WORK/name.json" api.example:443)
+	run "${asked[@]}"
+	[ "$status" -le 1 ]
+	printf '#!/bin/sh\necho 93.184.216.34 60\n' >"$WORK/installed/netcordon-edge"
+	run -3 "${asked[@]}"
+	[[ $output == *"netcordon-edge"*"cannot be executed"* ]]
+	rm "$WORK/installed/netcordon-edge"
+	run -3 "${asked[@]}"
+	[[ $output == *"netcordon-edge"* ]]
+}
+
 @test "host down: refused while an instance lives; --force ends it as stop does, its evidence closes; then nothing is left" {
 	start_instance "$name" sh -c 'trap "exit 7" TERM; while :; do sleep 0.1; done'
 	refused 1 host_busy nc host down

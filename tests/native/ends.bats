@@ -3,8 +3,8 @@
 #
 # ends.bats - nothing happens after what is signed: what enters an instance that is ending, by `exec` or past it, is refused, or told in its evidence
 #
-# The end is held open by the workload itself: it leaves behind a connection with bytes in it whose peer reads nothing, for which the drain waits. Each test first
-# shows that the same thing is let out, and told, while the instance runs.
+# The end is held open by the workload itself: it leaves behind a connection with bytes in it whose peer reads nothing, for which the drain waits.
+# Each test first shows that the same thing is let out, and told, while the instance runs.
 
 load helpers
 
@@ -123,8 +123,8 @@ refused_while_ending() {
 	jq -e -s '[.[] | select(.kind=="exec")] | length==1 and .[0].result.code==0' "$WORLD/evidence/events.jsonl"
 }
 
-# Somebody privileged puts a process of his into the plane's cgroup while the workload's last bytes are waited for, as an `exec` would that had asked just before.
-# The supervisor is held in that wait until the process has sent something.
+# Somebody privileged puts a process of his into the plane's cgroup while the workload's last bytes are waited for, as an `exec` would that had asked
+# just before. The supervisor is held in that wait until the process has sent something.
 moved_while_ending() {
 	local plane supervisor moved
 	mark
@@ -144,6 +144,17 @@ moved_while_ending() {
 	wait "$LAUNCH"
 	wait $moved || true
 	all_told 8
+}
+
+@test "what was executed and has ended is in the evidence while the instance lives, and only once" {
+	by_run
+	run -7 plane_exec -- /bin/sh -c "exit 7"
+	eventually 200 "grep -q '\"kind\":\"exec\"' $WORLD/evidence/events.jsonl"
+	run ! ls /run/netcordon/*/instances/ends/exec-record-*
+	touch "$WORLD/open/word"
+	wait "$LAUNCH"
+	[ "$("$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" | head -n 1)" = complete ]
+	jq -e -s '[.[] | select(.kind=="exec")] | length==1 and .[0].result.code==7' "$WORLD/evidence/events.jsonl"
 }
 
 @test "run: exec into an instance that is ending is refused, and what ran before is told" { by_run; refused_while_ending; }

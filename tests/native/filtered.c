@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * filtered.c - `filtered COMMAND...`: a command under the shipped filter of system calls as it is where nothing else closes unix sockets, and under nothing else
+ * filtered.c - `filtered COMMAND...`: a command under the shipped filter of system calls as it is where nothing else closes unix sockets, and under
+ * nothing else
  */
 #include <stdio.h>
 #include <sys/prctl.h>

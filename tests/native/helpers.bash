@@ -321,8 +321,8 @@ in_turn() {
 	[ ${#lines[@]} -eq $# ] && [ ${#statuses[@]} -eq $# ] || { echo "not one report for each of: $*" >&2; echo "$output" >&2; cat "$WORLD/stderr" >&2; return 1; }
 }
 
-# all_closed REASON ERRNO "ADDR [PORT]|VERB ARGUMENT..."...: `closed` for each, where user and root make all of them in one launch, whose last count must hold as
-# many refusals for REASON as there were attempts
+# all_closed REASON ERRNO "ADDR [PORT]|VERB ARGUMENT..."...: `closed` for each, where user and root make all of them in one launch, whose last count
+# must hold as many refusals for REASON as there were attempts
 all_closed() {
 	local reason=$1 errno=$2 who row i rows=()
 	shift 2

@@ -8,12 +8,12 @@ bats_require_minimum_version 1.5.0
 load helpers
 load names
 
-OWN=2001:67c:2960:6464:: OTHER=2001:67c:2960:6465::
+OWN=2001:67c:2960:6464:: OTHER=2001:67c:2960:6465:: LOCAL=64:ff9b:1::
 
 setup_file() {
 	names_up
 	local prefix low
-	for prefix in $OWN $OTHER; do
+	for prefix in $OWN $OTHER $LOCAL; do
 		for low in 5db8:d822 a14:5; do # 93.184.216.34, 10.20.0.5
 			ip -n "$NET" addr add "$prefix$low" dev lo
 			witness net tcp "$prefix$low" 443
@@ -21,6 +21,7 @@ setup_file() {
 	done
 	configured own "$OWN/96"
 	configured other "$OTHER/96"
+	configured local "$LOCAL/96"
 	configured none
 	echo '{"version":1,"network":{"mode":"unrestricted"}}' >"$WORLD/open.json"
 }
@@ -189,4 +190,26 @@ holds() {
 	run another other "$tools/attempt" tcp "${OTHER}5db8:d822" 443
 	[ "$status" -eq 0 ]
 	reached "${OTHER}5db8:d822" 443
+}
+
+@test "a literal behind the network's own prefix is judged by what it carries, as an answer for a name is" {
+	profile tcp ${LOCAL}5db8:d822 443
+	run another none true
+	[ "$status" -eq 125 ] && [[ $output == *profile_invalid*nat64_local* ]] || { echo "$output" >&2; return 1; }
+	mark
+	run another local "$tools/attempt" tcp ${LOCAL}5db8:d822 443
+	[ "$status" -eq 0 ] || { echo "$output" >&2; return 1; }
+	reached ${LOCAL}5db8:d822 443
+	run "$netcordon" explain --config "$WORLD/local.conf" --profile "$WORLD/profile.json" "[${LOCAL}5db8:d822]:443"
+	[ "$status" -eq 0 ] && [[ $output == *literal_listed* ]] || { echo "$output" >&2; return 1; }
+	# of an address that would be public, too
+	for private in ${LOCAL}a14:5 ${OWN}a14:5; do
+		profile tcp $private 443
+		mark
+		run another "$([ $private = ${OWN}a14:5 ] && echo own || echo local)" "$tools/attempt" tcp $private 443
+		[ "$status" -eq 125 ] && [[ $output == *profile_invalid*nat64_non_public* ]] || { echo "$output" >&2; return 1; }
+		nothing_reached $private
+	done
+	up none
+	[ "$status" -eq 0 ]
 }

@@ -142,6 +142,41 @@ sweep_update() {
 @test "an update whose system calls fail in turn: what is signed holds" { sweep_update "" "${EVERY:-11}"; }
 @test "an update whose demands for memory fail in turn: what is signed holds" { sweep_update m "${EVERY:-37}"; }
 
+# Of twelve refusals each is an event, and names give the instance an edge that hands them over. A demand that fails while the command runs loses
+# records at most: that is signed as such, ends nothing, and is never told as the edge's loss.
+@test "demands for memory that fail while a command runs: what was lost is counted" {
+	local n lost=0 told verified
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	jq '.network.destinations += [{"host": "api.example", "port": 443}]' "$WORLD/profile.json" >"$WORLD/named.json"
+	echo '{"version": 1, "upstreams": ["127.0.0.1"]}' >"$WORLD/netcordon.conf"
+	for ((n = 1; n < ${TO:-2000}; n += ${EVERY:-67})); do
+		rm -rf "$WORLD/evidence"
+		status=0 verified=0
+		# shellcheck disable=SC2016
+		bash -c 'exec -a "$0" "$@"' "netcordon@rm$n" "$top/build/netcordon-faults" run --config "$WORLD/netcordon.conf" --profile "$WORLD/named.json" --root "$ROOT" \
+			--netns /run/netns/"$WL" --evidence "$WORLD/evidence" --key "$WORLD/key.pem" -- \
+			bash -c 'for ((p = 1000; p < 1012; p++)); do (: >/dev/tcp/'$PUB_C'/$p) 2>/dev/null; done; exit 3' 9>"$WORLD/failed" >"$WORLD/out" 2>&1 || status=$?
+		failed=$(cat "$WORLD/failed")
+		[ -n "${failed#* }" ] || break
+		"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/key.pub" >"$WORLD/verdict" || verified=$?
+		told=$(grep -c '"kind":"verdict".*"decision":"deny".*"reason":"destination_not_listed"' "$WORLD/evidence/events.jsonl" || true)
+		case $verified in
+		0) [[ $status -eq 3 && $told -eq 12 ]] ;;
+		5) if [ -f "$WORLD/evidence/closing.json" ]; then
+				lost=$((lost + 1))
+				[ "$status" -eq 3 ] && jq -e '.losses != "0" and .result.cause == "exited" and .policy_intact' "$WORLD/evidence/closing.json" >/dev/null
+			else
+				[ "$status" -eq 125 ]
+			fi ;;
+		*) [[ $verified -eq 4 && $status -eq 125 ]] ;;
+		esac || { echo "call $n ($failed): verify $verified, status $status, told $told: $(cat "$WORLD/out" "$WORLD/verdict")" >&2; return 1; }
+		nothing_left
+	done
+	echo "# $((n / ${EVERY:-67})) demands made to fail, $lost of them lost records" >&3
+	[ "$lost" -gt 0 ]
+	[ "$status" -eq 3 ]
+}
+
 # The kernel's part stands whoever dies: the next look at the host ends what is left. Evidence that was begun is open or incomplete, and never false.
 @test "killed at system calls, supervisor and init alike" {
 	local n verified

@@ -74,6 +74,7 @@ time.sleep(100)" "$1" "$2"' "$ROOT/held" "$WORLD/dead" "$WORLD/meet/open"
 	jq -e '.left_to_others[] | select(.what == "descriptors") | .state == "open"' "$WORLD/held/launch.json"
 	kill $attach
 	wait $attach || true
+	kill -KILL $DEAD 2>/dev/null || true # where nothing was told yet, it lives
 	touch "$WORLD/meet/release"
 	wait $DEAD || true
 	rmdir "$ROOT/held"

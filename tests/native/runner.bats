@@ -60,7 +60,8 @@ asked() {
 	[ -z "$code" ] || tests_schema error="$WORLD/error"
 }
 
-# requests EXISTS EXEC UPDATE STATE WAIT: the answers of a state to everything that does not end an instance in it. Each is a code, "" for a yes. STATE "": there is none.
+# requests EXISTS EXEC UPDATE STATE WAIT: the answers of a state to everything that does not end an instance in it. Each is a code, "" for a yes.
+# STATE "": there is none.
 requests() {
 	local run=("--json" --profile "$WORLD/profile.json" --instance s)
 	if [ -n "$1" ]; then

@@ -22,6 +22,21 @@
 
 #define MILLION 1000000u
 
+/* What a process number means changes between the list and the signal: here its process leaves the cgroup, as if the number were another's by then. */
+static struct {
+	pid_t pid;
+	int to_fd;
+} leaving;
+
+static int enter(int cgroup_fd, pid_t pid)
+{
+	int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 || dprintf(fd, "%d", pid) < 0 ? -errno : 0;
+
+	close(fd);
+	return r;
+}
+
 /* What happens right after the next batch of policy entries was written: this test program's own syscall() stands before the C library's. */
 static void (*after_write)(int map_fd);
 
@@ -37,6 +52,8 @@ __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(arguments, long);
 	va_end(arguments);
+	if (number == SYS_pidfd_open && a[0] == leaving.pid && enter(leaving.to_fd, leaving.pid) < 0)
+		abort();
 	result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_bpf && a[0] == BPF_MAP_UPDATE_BATCH && !result && after_write) {
 		void (*act)(int map_fd) = after_write;
@@ -448,15 +465,47 @@ static void test_kill(void **state)
 	assert_nothing_left(scratch);
 }
 
+static void test_signal_only_who_is_inside(void **state)
+{
+	struct scratch *scratch = *state;
+	struct nc_error error;
+	int fd = open(scratch->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = -1, to = -1;
+
+	assert_ok(nc_cgroup_make(fd, "from", &from, &error), &error);
+	assert_ok(nc_cgroup_make(fd, "to", &to, &error), &error);
+	pid_t gone = sleeper_in(from), there = sleeper_in(from);
+	for (int i = 0; i < 5000 && nc_cgroup_lists(from, there) != 1; i++) /* sleeper_in waits for the first only */
+		usleep(1000);
+	leaving.pid = gone;
+	leaving.to_fd = to;
+	assert_int_equal(nc_cgroup_signal(from, SIGKILL), 0);
+	leaving.pid = 0;
+	assert_int_equal(waitpid(there, NULL, 0), there);
+	assert_int_equal(waitpid(gone, NULL, WNOHANG), 0);
+	assert_int_equal(nc_cgroup_signal(to, SIGKILL), 0); /* the twin */
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	assert_ok(nc_cgroup_remove(fd, "from", &error), &error);
+	assert_ok(nc_cgroup_remove(fd, "to", &error), &error);
+	close(from);
+	close(to);
+	close(fd);
+	assert_nothing_left(scratch);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_seal_mismatch), TEST(test_check_finds_changes),
-		TEST(test_full_map),	  TEST(test_a_million),
-		TEST(test_dead_owner),	  TEST(test_kept),
-		TEST(test_strays),	  TEST(test_kill),
+		TEST(test_seal_mismatch),
+		TEST(test_check_finds_changes),
+		TEST(test_full_map),
+		TEST(test_a_million),
+		TEST(test_dead_owner),
+		TEST(test_kept),
+		TEST(test_strays),
+		TEST(test_kill),
+		TEST(test_signal_only_who_is_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

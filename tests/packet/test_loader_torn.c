@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * test_loader_torn.c - what a dead process wrote only in part: an instance's record, the host's book and the floor's, cut at every byte; and a policy that is too large
+ * test_loader_torn.c - what a dead process wrote only in part: an instance's record, the host's book and the floor's, cut at every byte; and a policy
+ * that is too large
  *
  * A record that is not whole says nothing: what it should have spoken of is found without it, and nothing of it stays. A book that is not whole is no book:
- * a launch says so, and `up` writes it anew from the pins. What the floor's book should have said of other namespaces nobody knows, so it is refused, too, until
- * the host was taken down; rows that are missing altogether are written anew.
+ * a launch says so, and `up` writes it anew from the pins. What the floor's book should have said of other namespaces nobody knows, so it is refused,
+ * too, until the host was taken down; rows that are missing altogether are written anew.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,6 +80,43 @@ static void test_record(void **state)
 		assert_empty_after(trial.host, "record cut at", (int)size);
 		assert_no_instances(trial.host);
 	}
+	assert_ok(nc_host_down(trial.host, false, &error), &error);
+	nc_host_close(trial.host);
+	free(trial.entries);
+	assert_nothing_left(scratch);
+}
+
+/* Whose claim cannot be read may have any cgroup: none is taken meanwhile, and nothing counts as nobody's. */
+static void test_record_of_the_living(void **state)
+{
+	struct scratch *scratch = *state;
+	struct nc_claim *claim = NULL, *other = NULL;
+	char apart[NC_PATH_MAX + 32];
+	struct nc_error error;
+	struct trial trial;
+	uint32_t cleaned;
+
+	trial_make(&trial, scratch);
+	assert_ok(try_up(&trial, &error), &error);
+	assert_ok(try_launch(&trial, &claim, &error), &error);
+	assert_ok(nc_claim_new(trial.host, "other", &other, &error), &error);
+	snprintf(apart, sizeof(apart), "%s/apart", scratch->root);
+	assert_int_equal(mkdir(apart, 0755), 0);
+	cut(trial.host, "instances/one/claim", 8);
+	assert_true(nc_claim_take_cgroup(other, apart, &error) < 0);
+	assert_int_equal(error.status, -EBADMSG);
+	assert_non_null(strstr(error.detail, "instance one"));
+	assert_non_null(strstr(error.hint, "host status"));
+	assert_true(nc_host_clean_orphans(trial.host, &cleaned, &error) < 0);
+	assert_int_equal(error.status, -EBADMSG);
+	assert_ok(nc_claim_check(claim, NC_AUTHORITY_WORKLOAD, &trial.image, &error), &error); /* it lives */
+	assert_ok(nc_record_write(claim->record_fd, &claim->record, &error), &error);
+	assert_ok(nc_claim_take_cgroup(other, apart, &error), &error);
+	assert_ok(nc_host_clean_orphans(trial.host, &cleaned, &error), &error);
+	assert_int_equal(cleaned, 0);
+	assert_ok(nc_claim_release(other, &error), &error);
+	assert_ok(nc_claim_release(claim, &error), &error);
+	assert_int_equal(rmdir(apart), 0);
 	assert_ok(nc_host_down(trial.host, false, &error), &error);
 	nc_host_close(trial.host);
 	free(trial.entries);
@@ -195,10 +233,7 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_record),
-		TEST(test_book),
-		TEST(test_floor_book),
-		TEST(test_too_large),
+		TEST(test_record), TEST(test_record_of_the_living), TEST(test_book), TEST(test_floor_book), TEST(test_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,7 +334,7 @@ static void test_ring_is_handed_on_empty(void **state)
 	net_end(&net);
 }
 
-/* ---- the end of connections -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end of connections -------------------------------------------------------------------------------------------------------------------- */
 
 /* Sends until nothing more fits, writes how much that was, and ends: what was sent is the kernel's then. */
 static int act_send_and_end(void *context)
@@ -441,7 +441,7 @@ static void test_drain(void **state)
 	net_end(&net);
 }
 
-/* ---- a cgroup of somebody else -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a cgroup of somebody else ----------------------------------------------------------------------------------------------------------------- */
 
 static int act_sleep(void *context)
 {
@@ -460,6 +460,32 @@ static void refuse_cgroup(struct nc_claim *claim, const char *path)
 	assert_int_equal(nc_claim_cgroup_fd(claim, NC_AUTHORITY_WORKLOAD), -1);
 }
 
+/* What runs in a taken cgroup ends with the instance once somebody was told. */
+static void end_untold_and_told(struct sealed *sealed, struct net *net, const char *guest, int inner_fd)
+{
+	struct nc_error error;
+	pid_t sleeper;
+
+	/* as long as nobody was told, its end gives the cgroup back: what lives there lives on, and is open again */
+	sleeper = inside(inner_fd, net->workload, act_sleep, NULL);
+	usleep(50000);
+	assert_ok(nc_claim_release(sealed->claim, &error), &error);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
+	assert_empty(sealed->host);
+	assert_int_equal(connect_from(inner_fd, net->workload, UNLISTED), 0);
+	assert_int_equal(arrived(net->unlisted), 1);
+	/* told: it ends with the instance */
+	assert_ok(nc_claim_new(sealed->host, "guest", &sealed->claim, &error), &error);
+	assert_ok(nc_claim_take_cgroup(sealed->claim, guest, &error), &error);
+	assert_ok(nc_claim_seal(sealed->claim, NC_AUTHORITY_WORKLOAD, &(struct nc_seal){.image = &sealed->image}, &error), &error);
+	assert_ok(nc_claim_announce(sealed->claim, false, &error), &error);
+	assert_int_equal(connect_from(inner_fd, net->workload, UNLISTED), EPERM);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), 0);
+	assert_ok(nc_claim_release(sealed->claim, &error), &error);
+	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), sleeper);
+	assert_empty(sealed->host);
+}
+
 static void test_take_cgroup(void **state)
 {
 	struct scratch *scratch = *state;
@@ -470,7 +496,6 @@ static void test_take_cgroup(void **state)
 	struct nc_error error;
 	struct net net;
 	int guest_fd, inner_fd;
-	pid_t sleeper;
 
 	net_make(&net);
 	image_make(&sealed);
@@ -511,11 +536,7 @@ static void test_take_cgroup(void **state)
 	snprintf(path, sizeof(path), "%s/inner", guest);
 	refuse_cgroup(other, path);
 	assert_ok(nc_claim_release(other, &error), &error);
-	sleeper = inside(inner_fd, net.workload, act_sleep, NULL);
-	usleep(50000);
-	assert_ok(nc_claim_release(sealed.claim, &error), &error);
-	assert_int_equal(waitpid(sleeper, NULL, WNOHANG), sleeper);
-	assert_empty(sealed.host);
+	end_untold_and_told(&sealed, &net, guest, inner_fd);
 	assert_ok(nc_host_facts(sealed.host, &after, &error), &error);
 	assert_int_equal(after.links, before.links);
 	/* the cgroup is its owner's again */
@@ -532,7 +553,7 @@ static void test_take_cgroup(void **state)
 	net_end(&net);
 }
 
-/* ---- the host's addresses ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the host's addresses ---------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t floor_kind(struct nc_host *host, const char *text)
 {

@@ -29,6 +29,21 @@ foreign_includes_of_loader() { grep -nE '#include *[<"](sodium|jansson|seccomp|l
 	[ -n "$(foreign_includes_of_loader "$BATS_TEST_TMPDIR/l.c")" ]
 }
 
+# clang-format leaves comments as they are. Tabs are 8 columns wide.
+wide_comments() {
+	awk '/^[ \t]*(#|\/\*|\*|\/\/)/ && !/^#(define|include|if)/ && length() + 7 * gsub(/\t/, "&") > 160 {
+		columns = 0
+		for (i = 1; i <= length(); i++) columns += substr($0, i, 1) == "\t" ? 8 - columns % 8 : 1
+		if (columns > 160) print FILENAME ":" FNR ": " columns " columns"
+	}' "$@"
+}
+
+@test "no comment is wider than 160 columns; they are wrapped at 150" {
+	complain "$(wide_comments "${sources[@]}" "${scripts[@]}")"
+	printf '\t/* %0150d */\n' 0 >"$BATS_TEST_TMPDIR/wide.c"
+	[ -n "$(wide_comments "$BATS_TEST_TMPDIR/wide.c")" ]
+}
+
 # About 500: tests, whose tables of cases are better read in one piece, may have 650.
 long_files() { wc -l "$@" | awk '$2 != "total" && $1 > ($2 ~ /^tests\// ? 650 : 500) {print $2 ": " $1 " lines"}'; }
 

@@ -194,6 +194,26 @@ static void first_error_is_final(void **state)
 	answers("final", NC_EVIDENCE_OPEN, "no closing");
 }
 
+/* A record for which there was no memory is none: the log goes on without it, and is closed as what it is. */
+static void no_memory_is_a_loss(void **state)
+{
+	struct nc_evidence *evidence = begin("unmade");
+	NC_JSON json_t *closing = json_pack("{s:s}", "losses", "1");
+	NC_JSON json_t *record = json_pack("{s:s}", "kind", "x");
+	struct nc_error error;
+
+	(void)state;
+	nc_json_watch_memory();
+	append(evidence, 3);
+	(void)!json_object_set_new(record, "part", json_stringn_nocheck("", SIZE_MAX / 4)); /* more than any machine has */
+	assert_int_equal(nc_evidence_append(evidence, record, &error), -ENOMEM);
+	assert_true(nc_error_is_memory(&error));
+	nc_json_forget_memory();
+	append(evidence, 3);
+	assert_int_equal(nc_evidence_close(evidence, closing, &error), 0);
+	answers("unmade", NC_EVIDENCE_INCOMPLETE, "1 events were lost");
+}
+
 /* ---- open and cut -------------------------------------------------------------------------------------------------------------------------------- */
 
 static void left_open(void **state)
@@ -449,6 +469,7 @@ int main(void)
 		cmocka_unit_test(launch_must_hold),
 		cmocka_unit_test(records_must_be),
 		cmocka_unit_test(first_error_is_final),
+		cmocka_unit_test(no_memory_is_a_loss),
 		cmocka_unit_test(left_open),
 		cmocka_unit_test(tail_cut),
 		cmocka_unit_test(torn_anywhere),

@@ -34,7 +34,7 @@ static struct nc_profile *parse(const char *text)
 	struct nc_error error = {0};
 	struct nc_profile *parsed = NULL;
 
-	if (nc_profile_parse(text, strlen(text), &parsed, &error))
+	if (nc_profile_parse(text, strlen(text), NULL, &parsed, &error))
 		fail_msg("refused at %s: %s", error.pointer, error.detail);
 	return parsed;
 }

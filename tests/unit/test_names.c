@@ -25,7 +25,7 @@ static struct made make(const char *destinations, const struct nc_names *before)
 	char text[1000];
 	int length = snprintf(text, sizeof(text), "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[%s]}}", destinations);
 
-	assert_int_equal(nc_profile_parse(text, (size_t)length, &made.profile, &error), 0);
+	assert_int_equal(nc_profile_parse(text, (size_t)length, NULL, &made.profile, &error), 0);
 	assert_int_equal(nc_policy_compile(made.profile, NC_AUTHORITY_WORKLOAD, &made.image, &list, &error), 0);
 	assert_int_equal(nc_names_make(&list, before, &made.image, &made.names, &error), 0);
 	free(list.texts);

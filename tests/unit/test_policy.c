@@ -17,7 +17,7 @@ static struct nc_profile *parse(const char *text)
 	struct nc_error error = {0};
 	struct nc_profile *profile = NULL;
 
-	if (nc_profile_parse(text, strlen(text), &profile, &error))
+	if (nc_profile_parse(text, strlen(text), NULL, &profile, &error))
 		fail_msg("refused at %s: %s", error.pointer, error.detail);
 	return profile;
 }

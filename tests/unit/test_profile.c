@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "host.h"
 #include "json.h"
 #include "profile.h"
 #include "profile_texts.h"
@@ -27,9 +28,48 @@ static struct nc_profile *parse(const char *text)
 	struct nc_error error = {0};
 	struct nc_profile *profile = NULL;
 
-	if (nc_profile_parse(text, strlen(text), &profile, &error))
+	if (nc_profile_parse(text, strlen(text), NULL, &profile, &error))
 		fail_msg("refused at %s: %s\n%s", error.pointer, error.detail, text);
 	return profile;
+}
+
+static int parse_behind(const char *host, const char *member, const struct nc_settings *settings, struct nc_error *reterr)
+{
+	struct nc_profile *profile = NULL;
+	char text[512];
+	int r;
+
+	snprintf(text, sizeof(text), "{\"version\":1,\"network\":{\"mode\":\"allowlist\",\"destinations\":[%s{\"host\":\"%s\",\"port\":443%s}]}}",
+		 *member ? "]},\"plane\":{\"destinations\":[" : "", host, member);
+	r = nc_profile_parse(text, strlen(text), settings, &profile, reterr);
+	nc_profile_free(profile);
+	return r;
+}
+
+/* A literal is judged by what it carries behind the network's own prefix too, as an answer of a name server is. */
+static void test_own_nat64(void **state)
+{
+	static const struct nc_nat64_prefix local = {.prefix.bytes = {0, 0x64, 0xff, 0x9b, 0, 1}, .length = 96};
+	static const struct nc_nat64_prefix global = {.prefix.bytes = {0x20, 0x01, 0x06, 0x7c, 0x29, 0x60, 0x64, 0x64}, .length = 96};
+	const struct nc_nat64_prefix both[] = {local, global};
+	const struct nc_settings settings = nc_prefix_settings(both, 2);
+	struct nc_error error = {0};
+
+	(void)state;
+	/* the range of local prefixes: closed, until the configuration names one */
+	assert_true(parse_behind("64:ff9b:1::5db8:d822", "", NULL, &error) < 0);
+	assert_non_null(strstr(error.hint, "nat64"));
+	assert_int_equal(parse_behind("64:ff9b:1::5db8:d822", "", &settings, &error), 0);
+	assert_true(parse_behind("64:ff9b:1::a14:5", "", &settings, &error) < 0);
+	assert_string_equal(error.pointer, "/network/destinations/0/host");
+	/* addresses that would be public, and lead to a private one */
+	assert_int_equal(parse_behind("2001:67c:2960:6464::a14:5", "", NULL, &error), 0);
+	assert_true(parse_behind("2001:67c:2960:6464::a14:5", "", &settings, &error) < 0);
+	assert_int_equal(parse_behind("2001:67c:2960:6464::5db8:d822", "", &settings, &error), 0);
+	/* the plane may have the private one, and nobody the metadata service */
+	assert_int_equal(parse_behind("2001:67c:2960:6464::a14:5", ",\"non_public\":true", &settings, &error), 0);
+	assert_true(parse_behind("2001:67c:2960:6464::a9fe:a9fe", ",\"non_public\":true", &settings, &error) < 0);
+	assert_non_null(strstr(error.detail, "metadata"));
 }
 
 /* The document of the design, every member in use. */
@@ -299,13 +339,13 @@ static void test_truncated(void **state)
 
 	(void)state;
 	for (size_t length = 0; length < sizeof(text) - 1; length++)
-		assert_true(nc_profile_parse(text, length, &profile, &error) < 0);
+		assert_true(nc_profile_parse(text, length, NULL, &profile, &error) < 0);
 	for (size_t i = 0; i < sizeof(text) - 1; i++) {
 		char bad[sizeof(text)];
 
 		memcpy(bad, text, sizeof(text));
 		bad[i] = '\x01';
-		assert_true(nc_profile_parse(bad, sizeof(bad) - 1, &profile, &error) < 0);
+		assert_true(nc_profile_parse(bad, sizeof(bad) - 1, NULL, &profile, &error) < 0);
 	}
 	assert_null(profile);
 }
@@ -361,7 +401,7 @@ static void test_manual(void **state)
 			nc_profile_free(parse(document));
 			accepted++;
 		} else if (kind == 2) {
-			if (!nc_profile_parse(document, used, &profile, &error))
+			if (!nc_profile_parse(document, used, NULL, &profile, &error))
 				fail_msg("accepted: %s", document);
 			refused++;
 		}
@@ -375,10 +415,10 @@ static void test_manual(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	       cmocka_unit_test(test_defaults), cmocka_unit_test(test_wire_defaults),
-		cmocka_unit_test(test_host_canonical), cmocka_unit_test(test_literals), cmocka_unit_test(test_not_duplicates),
-		cmocka_unit_test(test_digest),	       cmocka_unit_test(test_read),	cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_many),	       cmocka_unit_test(test_manual),
+		cmocka_unit_test(test_whole),	       cmocka_unit_test(test_own_nat64),      cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_wire_defaults),  cmocka_unit_test(test_host_canonical), cmocka_unit_test(test_literals),
+		cmocka_unit_test(test_not_duplicates), cmocka_unit_test(test_digest),	      cmocka_unit_test(test_read),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_many),	      cmocka_unit_test(test_manual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

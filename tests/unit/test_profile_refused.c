@@ -242,7 +242,7 @@ static void test_refusals(void **state)
 		struct nc_profile *profile = NULL;
 		struct nc_error error = {0};
 
-		if (!nc_profile_parse(row->text, strlen(row->text), &profile, &error))
+		if (!nc_profile_parse(row->text, strlen(row->text), NULL, &profile, &error))
 			fail_msg("accepted: %s", row->text);
 		assert_null(profile);
 		if (error.code != NC_E_PROFILE_INVALID || !error.detail[0] || strchr(error.detail, '\n') ||
