@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2154 # helpers.bash sets them
+# shellcheck shell=bash disable=SC2154,SC2034 # helpers.bash sets them; the test files read what is set here
 #
 # engines.bash - a container engine for tests: in a mount namespace of its own, all its folders below $WORLD, in the network namespace of the world's workload
 #
@@ -48,6 +48,42 @@ here() {
 		'walk(if type == "object" and .path == "/usr/sbin/netcordon" then .path = $n | .args += ["--config", $c, "--root", $r] else . end)' "$@"
 }
 
+# A world, its host, and what both files of engines start with
+engines_up() {
+	world_up
+	witness net tcp $PUB_A 443 tcp $PUB_B 443
+	base_profile
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/key.pub"
+	"$netcordon" host up --root "$ROOT" >/dev/null
+	mkdir -m 755 "$WORLD/profiles" "$WORLD/hooks.d"
+	cp "$WORLD/profile.json" "$WORLD/profiles/web.json"
+	echo '{"version":1,"network":{"mode":"none"}}' >"$WORLD/profiles/none.json"
+	jq -n --arg w "$WORLD" '{version: 1, key: ($w + "/key.pem"), evidence: ($w + "/evidence"), profiles: ($w + "/profiles"), container_profile: "web"}' \
+		>"$WORLD/netcordon.conf"
+	host_up
+	podman_up
+	documented json '"stages"' | here >"$WORLD/hooks.d/netcordon.json"
+}
+
+both='/tools/attempt tcp '$PUB_A' 443; /tools/attempt tcp '$PUB_B' 443'
+# through_refused: of both attempts, the listed one got through and the other was refused
+through_refused() {
+	[[ ${lines[0]} == *'"outcome":"through"'* && ${lines[1]} == *'"errno":"EPERM"'* ]] || { echo "$output" >&2; return 1; }
+	reached $PUB_A 443
+	nothing_reached $PUB_B 443
+}
+nothing_lives() { [ "$(ours status --json | jq length)" = 0 ]; }
+# closed_for ID COUNT: so much evidence is there about the container, and all of it verifies
+closed_for() {
+	local folder count=0
+	for folder in "$WORLD"/evidence/oci-*; do
+		jq -e --arg id "$1" '.container.id == $id' "$folder/launch.json" >/dev/null || continue
+		ours evidence verify "$folder" --public-key "$WORLD/key.pub"
+		count=$((count + 1))
+	done
+	[ $count = "$2" ]
+}
+
 # What a container has for its root: the machine's own programs come from outside. An image needs one program that stands alone.
 container_root() {
 	mkdir -p "$1"/{usr,proc,dev,sys,tools,tmp,etc,run,var}
@@ -91,10 +127,9 @@ podman_pid() { podman inspect --format '{{.State.Pid}}' "$1"; }
 
 # ---- containerd -----------------------------------------------------------------------------------------------------------------------------------
 
-# Once for all tests: with the configuration of the document, and what this machine wants beside
+# With the configuration of the document, and what this machine wants beside
 containerd_up() {
 	local folder=$WORLD/containerd
-	[ ! -e "$WORLD/containerd.pid" ] || return 0
 	mkdir "$folder"
 	documented console 'ctr oci spec' | sed "1s/^# //; s,/etc/containerd,$folder," >"$folder/spec.sh"
 	on_host bash -eu "$folder/spec.sh"
