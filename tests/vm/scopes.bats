@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# scopes.bats - containers whose cgroups systemd makes, as Kubernetes has it: in a guest with systemd, under docs/oci.md as it stands, with the package's program
+# scopes.bats - containers whose cgroups systemd makes, as Kubernetes has it: in a guest with systemd, under docs/oci.md as it stands, with
+# the package's program
 #
 # Podman asks systemd for a scope through each of the runtimes, one of which puts the container into a cgroup of its own below it.
 
