@@ -101,8 +101,8 @@ refuses() {
 		[[ $output == *"cgroup namespace"*nsenter* ]]
 	}
 	narrowed host up --root "$ROOT"
-	narrowed run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/alone" --key "$WORLD/key.pem" -- true
-	[ ! -e "$WORLD/alone" ]
+	narrowed run --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/narrowed" --key "$WORLD/key.pem" -- true
+	[ ! -e "$WORLD/narrowed" ]
 	grep -q '^0::/$' /proc/self/cgroup || { [ -z "${NETCORDON_VM-}" ] && return; }
 	mark
 	run -0 alone 'export -f launch works; unshare -C bash -euc works'
