@@ -239,7 +239,7 @@ int nc_cgroup_is_populated(int cgroup_fd, bool *ret_populated, struct nc_error *
 	return 0;
 }
 
-static int write_one(int cgroup_fd, const char *file)
+int nc_cgroup_write_one(int cgroup_fd, const char *file)
 {
 	NC_CLOSE int fd = openat(cgroup_fd, file, O_WRONLY | O_CLOEXEC);
 
@@ -268,7 +268,7 @@ int nc_cgroup_end(int cgroup_fd, int timeout_ms, struct nc_error *reterr)
 	r = read_populated(events_fd, &populated);
 	if (r > 0 || (!r && !populated))
 		return 0;
-	by_signal = write_one(cgroup_fd, "cgroup.kill") < 0; /* since 5.14 */
+	by_signal = nc_cgroup_write_one(cgroup_fd, "cgroup.kill") < 0; /* since 5.14 */
 	for (;;) {
 		struct pollfd event = {.fd = events_fd, .events = POLLPRI};
 		long left = deadline - now_ms();

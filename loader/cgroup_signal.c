@@ -7,7 +7,6 @@
  * opened, or one that the signal cannot reach. Some at a time, since descriptors are few.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -78,19 +77,12 @@ static int kill_all(void *context, int cgroup_fd)
 	return nc_cgroup_signal(cgroup_fd, SIGKILL);
 }
 
-static bool is_there(int status)
-{
-	return status != -ENOENT && status != -ENODEV;
-}
-
 int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr)
 {
-	NC_CLOSE int fd = openat(cgroup_fd, "cgroup.freeze", O_WRONLY | O_CLOEXEC);
 	int r;
 
 	/* so that nothing forks past the list; a frozen task dies of SIGKILL all the same. Where it cannot be frozen, whoever calls looks again */
-	if (fd >= 0)
-		(void)!write(fd, "1", 1);
+	nc_cgroup_write_one(cgroup_fd, "cgroup.freeze");
 	r = nc_cgroup_each_below(cgroup_fd, kill_all, NULL);
-	return r < 0 && is_there(r) ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
+	return r < 0 && !nc_cgroup_gone(r) ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
 }

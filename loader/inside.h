@@ -134,8 +134,10 @@ int nc_cgroup_make(int parent_fd, const char *name, int *ret_fd, struct nc_error
 int nc_cgroup_remove(int parent_fd, const char *name, struct nc_error *reterr); /* with what is below it; absent is fine */
 int nc_cgroup_is_populated(int cgroup_fd, bool *ret_populated, struct nc_error *reterr);
 int nc_cgroup_end(int cgroup_fd, int timeout_ms, struct nc_error *reterr);
+int nc_cgroup_write_one(int cgroup_fd, const char *file); /* "1" into cgroup.kill or cgroup.freeze; a negative errno where that is not there */
 /* cgroup_signal.c */
 int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr); /* the way before cgroup.kill: freeze, SIGKILL, recursively */
+bool nc_cgroup_gone(int status);				  /* process_cgroup.c: is a negative errno that of a cgroup that was removed? */
 /* process_cgroup.c: calls `each` with the cgroup and all below it, as nc_cgroup_each_process_below with their processes */
 int nc_cgroup_each_below(int cgroup_fd, int (*each)(void *context, int cgroup_fd), void *context);
 

@@ -114,14 +114,6 @@ static int tally_authority(struct nc_host *host, int i, struct tally *tally, str
 	return r < 0 ? r : 0;
 }
 
-/* False: it comes or goes at this moment, or has none that is whole. *ret_fd is the record's, the caller's in both cases. */
-static bool read_whole(struct nc_host *host, const char *name, int *ret_fd, struct nc_record *ret_record)
-{
-	struct nc_error ignored;
-
-	return nc_record_open(host, name, ret_fd, &ignored) >= 0 && nc_record_read(*ret_fd, ret_record, &ignored) >= 0 && ret_record->generation;
-}
-
 struct telling {
 	struct nc_host *host;
 	struct tally tallies[2];
@@ -153,8 +145,8 @@ static int tell_one(void *context, const char *name)
 	NC_CLOSE int fd = -1;
 	NC_CLOSE int cgroup_fd = -1;
 
-	if (!read_whole(telling->host, name, &fd, &record))
-		return 0;
+	if (nc_record_certain(telling->host, name, &fd, &record, &ignored) <= 0)
+		return 0; /* comes or goes at this moment, or has none that is whole */
 	snprintf(row.name, sizeof(row.name), "%.*s", NC_INSTANCE_NAME_MAX, name);
 	if (nc_path(row.folder, telling->reterr, "%s/instances/%s", telling->host->folder, name) < 0)
 		return telling->reterr->status;

@@ -58,7 +58,7 @@ int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid),
 	return r == 0 && got < 0 ? -errno : r;
 }
 
-static int is_gone(int status)
+bool nc_cgroup_gone(int status)
 {
 	return status == -ENOENT || status == -ENODEV;
 }
@@ -81,7 +81,7 @@ static int each_below(int cgroup_fd, int depth, int (*each)(void *context, int c
 			continue;
 		below_fd = openat(cgroup_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		below = below_fd < 0 ? -errno : each_below(below_fd, depth + 1, each, context);
-		r = r || is_gone(below) ? r : below;
+		r = r || nc_cgroup_gone(below) ? r : below;
 	}
 	if (folder)
 		closedir(folder);

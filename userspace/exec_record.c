@@ -60,21 +60,17 @@ static int record_name(char ret_name[NAME_SIZE])
 }
 
 /* Before the command runs. A record is some hundred bytes of the host's memory. */
-static int check_room(int folder, struct nc_error *reterr)
+static int check_room(const struct nc_launch *launch, struct nc_error *reterr)
 {
-	int copy = openat(folder, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *folder = opendir(nc_claim_folder(launch->claim));
 	struct dirent *entry;
 	int count = 0;
 
-	if (!dir) {
-		nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open the instance's folder");
-		nc_forget_fd(&copy);
-		return reterr->status;
-	}
-	while ((entry = readdir(dir)))
+	if (!folder)
+		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, -errno, "open the instance's folder");
+	while ((entry = readdir(folder)))
 		count += strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0;
-	closedir(dir);
+	closedir(folder);
 	if (count < NC_EXEC_RECORDS_MAX)
 		return 0;
 	nc_error_set(reterr, NC_E_INSTANCE_BUSY, -ENOSPC, "%d commands were executed in this instance that its evidence does not tell of yet", count);
@@ -96,7 +92,7 @@ int nc_exec_record(const struct nc_launch *launch, struct nc_error *reterr)
 		return 0; /* the instance has ended before its command: there is no evidence left to be written to */
 	if (folder < 0 || !record)
 		return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, folder < 0 ? -errno : -ENOMEM, "open the instance's folder");
-	r = launch->started ? 0 : check_room(folder, reterr);
+	r = launch->started ? 0 : check_room(launch, reterr);
 	r = r ?: nc_json_canonical(record, &text, &length, reterr);
 	if (r < 0)
 		return r;

@@ -84,10 +84,10 @@ closed_for() {
 	[ $count = "$2" ]
 }
 
-# What a container has for its root: the machine's own programs come from outside. An image needs one program that stands alone.
+# What engines want of a root beside (oci_bundle.bash), and one program that stands alone, for an image.
 container_root() {
-	mkdir -p "$1"/{usr,proc,dev,sys,tools,tmp,etc,run,var}
-	ln -sfn usr/bin "$1/bin" && ln -sfn usr/sbin "$1/sbin" && ln -sfn usr/lib "$1/lib" && ln -sfn usr/lib64 "$1/lib64"
+	root_folder "$1"
+	mkdir -p "$1"/{sys,run,var}
 	echo 'int pause(void); int main(void) { for (;;) pause(); }' | musl-gcc -static -x c -o "$1/pause" -
 }
 

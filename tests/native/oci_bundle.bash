@@ -28,10 +28,15 @@ hooks() {
 		[{path: $n, args: ["netcordon", "oci-hook", "--config", $c, "--root", $r], env: []}] | {createRuntime: ., poststop: .}'
 }
 
+# root_folder FOLDER: what a container has for its root; the machine's own programs come from outside.
+root_folder() {
+	mkdir -p "$1"/{usr,proc,dev,tools,tmp,etc}
+	ln -sfn usr/bin "$1/bin" && ln -sfn usr/sbin "$1/sbin" && ln -sfn usr/lib "$1/lib" && ln -sfn usr/lib64 "$1/lib64"
+}
+
 bundle() {
-	local name=$1 root=$WORLD/$1/rootfs
-	mkdir -p "$root"/{usr,proc,dev,tools,tmp,etc}
-	ln -sfn usr/bin "$root/bin" && ln -sfn usr/sbin "$root/sbin" && ln -sfn usr/lib "$root/lib" && ln -sfn usr/lib64 "$root/lib64"
+	local name=$1
+	root_folder "$WORLD/$name/rootfs"
 	jq -n --argjson hooks "${HOOKS-$(hooks)}" --argjson annotations "${ANNOTATIONS-{\}}" --argjson args "${ARGS-["/tools/attempt"]}" \
 		--argjson user "${USER_ID-0}" --arg netns "${NETNS-/run/netns/$WL}" --arg tools "$tools" --arg cgroup "/${ROOT##*/}/$name" '
 		{ociVersion: "1.0.2", hostname: "test", annotations: $annotations, hooks: $hooks,
