@@ -18,23 +18,54 @@
 #include "launch_state.h"
 
 #define DESCRIPTORS_MS 2000
+#define PID_SPACES 64 /* pid namespaces of one cgroup that are told apart; with more it is not known who shares one */
+
+/*
+ * A pid namespace of its own keeps others out only while its first process is inside too: where that stands elsewhere (the sandbox of a pod that shares its
+ * processes, --pid=container:OTHER), those outside can be named, and with the right user traced.
+ */
+struct pid_space {
+	ino_t inode;
+	bool first_inside;
+};
 
 struct finding {
 	uint64_t uid[4];
 	uint64_t capabilities; /* any set */
 	bool no_new_privs, filtered;
 	bool own_pid, own_mount, own_ipc;
+	bool first_of_pids; /* in its own pid namespace it is number 1 */
 	enum nc_descriptors descriptors;
 };
 
+/* 0: it cannot be seen. */
+static ino_t namespace_of(int pid, const char *kind)
+{
+	char path[64];
+	struct stat found;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	return stat(path, &found) == 0 ? found.st_ino : 0;
+}
+
 static bool own_namespace(int pid, const char *kind)
 {
-	char mine[64], first[64];
-	struct stat a, b;
+	ino_t mine = namespace_of(pid, kind), first = namespace_of(1, kind);
 
-	snprintf(mine, sizeof(mine), "/proc/%d/ns/%s", pid, kind);
-	snprintf(first, sizeof(first), "/proc/1/ns/%s", kind);
-	return stat(mine, &a) == 0 && stat(first, &b) == 0 && a.st_ino != b.st_ino;
+	return mine && first && mine != first;
+}
+
+/* "NSpid:", then the process's number in each pid namespace from ours inwards. Anybody may read that of any process, its namespace's file not. */
+static void read_numbers(const char *line, struct finding *found)
+{
+	int outer, inner, used = 0;
+
+	if (sscanf(line, "NSpid: %d%n", &outer, &used) != 1)
+		return;
+	for (line += used; sscanf(line, "%d%n", &inner, &used) == 1; line += used) {
+		found->own_pid = true;
+		found->first_of_pids = inner == 1;
+	}
 }
 
 static bool read_status(int pid, struct finding *found)
@@ -55,6 +86,7 @@ static bool read_status(int pid, struct finding *found)
 			found->no_new_privs = value == 1;
 		if (sscanf(line, "Seccomp: %" SCNu64, &value) == 1)
 			found->filtered = value == 2;
+		read_numbers(line, found);
 	}
 	return true;
 }
@@ -129,6 +161,8 @@ struct checks {
 	struct nc_host *host;
 	int64_t until_ns; /* for all descriptors of all processes */
 	enum state states[ROWS];
+	struct pid_space spaces[PID_SPACES];
+	size_t space_count; /* may be more than there is room for */
 	bool early; /* only what is there from birth is asked for */
 	int looked;
 };
@@ -139,17 +173,43 @@ static void worse(enum state *state, enum state other)
 		*state = other;
 }
 
+static void note_pid_space(struct checks *checks, ino_t inode, bool first)
+{
+	size_t i = 0;
+
+	while (i < checks->space_count && i < PID_SPACES && checks->spaces[i].inode != inode)
+		i++;
+	if (i < PID_SPACES) {
+		checks->spaces[i].inode = inode;
+		checks->spaces[i].first_inside |= first;
+	}
+	if (i == checks->space_count)
+		checks->space_count++;
+}
+
+static enum state judge_pid_spaces(const struct checks *checks)
+{
+	for (size_t i = 0; i < checks->space_count && i < PID_SPACES; i++) {
+		if (!checks->spaces[i].first_inside)
+			return STATE_OPEN;
+	}
+	return checks->space_count > PID_SPACES ? STATE_UNKNOWN : STATE_OK;
+}
+
 /* A process that has ended meanwhile says nothing; one that cannot be named (0: of another pid namespace) makes everything unknown. */
 static int look(void *context, pid_t pid)
 {
 	struct checks *checks = context;
 	struct finding found = {0};
+	ino_t pids;
 
-	if (pid > 0 && !checks->early && !read_status(pid, &found))
+	if (pid > 0 && !read_status(pid, &found))
 		return 0;
 	checks->looked++;
 	if (pid > 0) {
-		found.own_pid = own_namespace(pid, "pid");
+		pids = namespace_of(pid, "pid");
+		if (found.own_pid)
+			note_pid_space(checks, pids, found.first_of_pids && pids); /* those that cannot be told apart prove nothing for each other */
 		found.own_mount = own_namespace(pid, "mnt");
 		found.own_ipc = own_namespace(pid, "ipc");
 		if (!checks->early)
@@ -173,6 +233,10 @@ int nc_attach_checks(struct nc_host *host, int cgroup_fd, bool early, json_t **r
 
 	if (r < 0)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the cgroup's processes");
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].ok == pid_ok)
+			worse(&checks.states[i], judge_pid_spaces(&checks));
+	}
 	array = json_array();
 	for (size_t i = 0; array && i < ROWS; i++) {
 		bool blind = !rows[i].ok || !checks.looked || (early && !rows[i].from_birth);

@@ -120,6 +120,13 @@ class Sides:
         return near, far
 
     def __enter__(self):
+        try:
+            return self.begin()
+        except BaseException:  # what there is of it goes again
+            self.__exit__()
+            raise
+
+    def begin(self):
         os.mkdir(f"{self.mount}/{self.name}")
         if command("stat", "-f", "-c", "%T", "/sys/fs/bpf").strip() != "bpf_fs":  # as netcordon itself mounts it at its first host up
             command("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")

@@ -51,6 +51,38 @@ check() { timeout 30 "$netcordon" check-container --root "$ROOT" --json "$1"; }
 	wait $supervisor || true
 }
 
+# attached FOLDER: the box sealed for as long as something lives in it; what the launch statement says of its pid namespaces
+attached() {
+	timeout 60 "$netcordon" attach --cgroup "$ROOT/box" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --instance "$1" \
+		--evidence "$WORLD/$1" --key "$WORLD/key.pem" --status-fd 5 5>"$WORLD/status" >"$WORLD/out" 2>&1 3>&- &
+	eventually 200 "grep -q sealed $WORLD/status" || { cat "$WORLD/out" >&2; return 1; }
+	jq -r '.left_to_others[] | select(.what == "pid_namespace") | .state' "$WORLD/$1/launch.json"
+}
+
+@test "attach: a pid namespace whose first process stands outside is left open, and said to be" {
+	local first second
+	# shellcheck disable=SC2016
+	nsenter --net=/run/netns/"$WL" unshare -p -f --kill-child sh -c "sleep 1241 & exec sleep 1240" 3>&- >/dev/null 2>&1 &
+	eventually 100 '[ -n "$(pgrep -fx "sleep 1240")" ] && [ -n "$(pgrep -fx "sleep 1241")" ]'
+	first=$(pgrep -fx "sleep 1240") second=$(pgrep -fx "sleep 1241")
+	echo "$first" >"$ROOT/box/cgroup.procs"
+	echo "$second" >"$ROOT/box/cgroup.procs"
+	[ "$(attached whole)" = ok ]
+	run check "$second"
+	jq -e '.[0] | .sealed and (.left_open | index("pid_namespace") | not)' <<<"$output"
+	timeout 30 "$netcordon" stop --root "$ROOT" whole
+
+	# shellcheck disable=SC2016
+	nsenter --net=/run/netns/"$WL" unshare -p -f --kill-child sh -c "sleep 1243 & exec sleep 1242" 3>&- >/dev/null 2>&1 &
+	eventually 100 '[ -n "$(pgrep -fx "sleep 1242")" ] && [ -n "$(pgrep -fx "sleep 1243")" ]'
+	first=$(pgrep -fx "sleep 1242") second=$(pgrep -fx "sleep 1243")
+	echo "$second" >"$ROOT/box/cgroup.procs"
+	[ "$(attached shared)" = open ]
+	run check "$second"
+	jq -e '.[0] | (.sealed | not) and (.left_open | index("pid_namespace"))' <<<"$output"
+	kill -9 "$first"
+}
+
 @test "run: a process in a nested pid namespace that is moved out ends the workload" {
 	local nested
 	RUN_OPTIONS="--instance nested --status-fd 5" LIMIT=60 cordon /bin/sh -c 'unshare -U -r -p -f sleep 1239 & exec sleep 1238' \
