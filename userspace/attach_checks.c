@@ -163,7 +163,7 @@ struct checks {
 	enum state states[ROWS];
 	struct pid_space spaces[PID_SPACES];
 	size_t space_count; /* may be more than there is room for */
-	bool early; /* only what is there from birth is asked for */
+	bool early;	    /* only what is there from birth is asked for */
 	int looked;
 };
 
