@@ -28,7 +28,11 @@ else
   say = @printf '  %-6s %s\n'
 endif
 
-ARCH     := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+# Another machine's: CC="aarch64-linux-gnu-gcc --sysroot=FOLDER", B=FOLDER, and a PROGRAM that runs here to write the manual (tests/vm/foreign).
+TRIPLET  := $(shell $(CC) -dumpmachine)
+SYSROOT  := $(filter-out /,$(shell $(CC) -print-sysroot))
+ARCH     := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(firstword $(subst -, ,$(TRIPLET)))))
+PROGRAM  ?= $B/netcordon
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CPPFLAGS += -D_GNU_SOURCE -Ikernel-headers -Ibpf -Iloader -Iuserspace -I$B $(shell pkg-config --cflags-only-I libnl-3.0 2>/dev/null || echo -I/usr/include/libnl3)
@@ -69,7 +73,7 @@ help:
 # ---- the kernel's side: one object, loaded everywhere (CO-RE), and its skeleton ------------------------------------------------------------
 
 # The kernel ABI headers include asm/types.h, which a distribution keeps in a folder of the host architecture.
-BPF_CFLAGS := -idirafter /usr/include/$(shell $(CC) -dumpmachine) -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Ikernel-headers -Ibpf
+BPF_CFLAGS := -idirafter $(SYSROOT)/usr/include/$(TRIPLET) -g -O2 -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Ikernel-headers -Ibpf
 
 $B/netcordon.bpf.o: bpf/netcordon.bpf.c $(BPF_DEPS)
 	$(say) BPF $@
@@ -112,8 +116,8 @@ $B/netcordon-dynamic: $B/userspace/main.o $B/parts.a | $B/netcordon-edge
 # What a Runner links: library.c and whatever it needs of the rest, which is neither BPF nor netlink. One object, of which only nc_library_* is visible.
 $B/libnetcordon.a: $B/userspace/library.o $B/parts.a
 	$(say) AR $@
-	$(Q)ld -r -o $B/libnetcordon.o $^
-	$(Q)objcopy --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
+	$(Q)$$($(CC) -print-prog-name=ld) -r -o $B/libnetcordon.o $^
+	$(Q)$$($(CC) -print-prog-name=objcopy) --wildcard --keep-global-symbol='nc_library_*' $B/libnetcordon.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $B/libnetcordon.o
 
 # Made anew each time: what stands in it are folders that the command line chooses.
@@ -333,17 +337,17 @@ $B/netcordon.8: docs/netcordon.8.in $B/netcordon
 	$(say) MAN $@
 	$(Q)while IFS= read -r line; do \
 		case $$line in \
-		'.\" table: '*) $B/netcordon help --roff "$${line##*: }" || exit 1 ;; \
+		'.\" table: '*) $(PROGRAM) help --roff "$${line##*: }" || exit 1 ;; \
 		*) printf '%s\n' "$$line" ;; \
 		esac; \
 	done <$< >$@
 
 $B/netcordon.bash: $B/netcordon
 	$(say) COMPL $@
-	$(Q)$B/netcordon help --completion >$@
+	$(Q)$(PROGRAM) help --completion >$@
 
 $B/capability-%.json: $B/netcordon
-	$(Q)$B/netcordon admit --capability $* --print >$@
+	$(Q)$(PROGRAM) admit --capability $* --print >$@
 
 # Made anew each time, as netcordon.pc is.
 $B/netcordon-host.service: system/netcordon-host.service FORCE

@@ -28,12 +28,6 @@
 #define __NR_pidfd_getfd 438
 #endif
 
-static void compat_fault(int number)
-{
-	(void)number;
-	_exit(IMPOSSIBLE);
-}
-
 /* Through means that the kernel went and asked: it found a key, or it answers that there is none. Only a refusal of the call itself closes this. */
 enum outcome verb_request_key_dns(struct attempt *a, char **args)
 {
@@ -88,7 +82,15 @@ enum outcome verb_kill_zero(struct attempt *a, char **args)
 	return step(a, "kill", kill((pid_t)number(args[0]), 0)) ? fail(a) : THROUGH;
 }
 
-/* Other numbers for the same calls: a filter that knows only the native ones would be blind. getpid is 20 there. */
+#ifdef __x86_64__
+static void compat_fault(int number)
+{
+	(void)number;
+	_exit(IMPOSSIBLE);
+}
+#endif
+
+/* Other numbers for the same calls: a filter that knows only the native ones would be blind. getpid is 20 there. arm64 has no such door within a program. */
 enum outcome verb_compat_call(struct attempt *a, char **args)
 {
 	(void)args;

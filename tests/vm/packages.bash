@@ -5,7 +5,12 @@
 # packages.bash - stock packages of any Debian suite, unpacked below the cache folder; nothing of them is installed
 #
 # A private apt configuration per suite: the sources are the machine's own with the suite's name exchanged, so a local mirror or proxy is used
-# as configured, and lists and archives live below $VM_CACHE. Sourced by fetch; VM_CACHE, VM_ARCH and VM_REFRESH come from settings.bash.
+# as configured, and lists and archives live below $VM_CACHE. Sourced by fetch; VM_CACHE, VM_ARCH and VM_REFRESH come from settings.bash. Where VM_OF names
+# another architecture, packages are of that one.
+
+apt_folder() {
+	echo "$VM_CACHE/apt/$1${VM_OF:+-$VM_OF}"
+}
 
 # The machine's own Debian mirror ("main" or "security"), as apt itself sees it.
 mirror_of() {
@@ -16,7 +21,8 @@ mirror_of() {
 
 # Prints the apt.conf of a suite, making it where there is none.
 suite_config() {
-	local suite=$1 folder=$VM_CACHE/apt/$1 kind=main mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	local suite=$1 folder kind=main mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	folder=$(apt_folder "$suite")
 	case $suite in *-security) kind=security ;; esac
 	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" || return 1
 	if [ ! -s "$folder/sources.list" ]; then
@@ -41,6 +47,7 @@ suite_config() {
 		Acquire::Languages "none";
 		Acquire::Retries "3";
 		APT::Sandbox::User "root";
+		${VM_OF:+APT::Architecture "$VM_OF"; APT::Architectures { "$VM_OF"; };}
 	EOF
 	echo "$folder/apt.conf"
 }
@@ -48,14 +55,16 @@ suite_config() {
 # Updates the lists of a suite unless that was done within a day. Lists from earlier serve where there is no network, which apt must be told to
 # call an error.
 suite_update() {
-	local suite=$1 config=$2 stamp=$VM_CACHE/apt/$1/updated
+	local suite=$1 config=$2 folder stamp
+	folder=$(apt_folder "$suite")
+	stamp=$folder/updated
 	if [ -z "$VM_REFRESH" ] && [ -n "$(find "$stamp" -mmin -1440 2>/dev/null)" ]; then
 		return 0
 	fi
-	if APT_CONFIG=$config apt-get update -qq -o APT::Update::Error-Mode=any >"$VM_CACHE/apt/$suite/update.log" 2>&1; then
+	if APT_CONFIG=$config apt-get update -qq -o APT::Update::Error-Mode=any >"$folder/update.log" 2>&1; then
 		touch "$stamp"
 	elif [ ! -e "$stamp" ]; then
-		echo "vm: no list of suite $suite (see $VM_CACHE/apt/$suite/update.log)" >&2
+		echo "vm: no list of suite $suite (see $folder/update.log)" >&2
 		return 1
 	else
 		echo "vm: no newer list of suite $suite, the one of $(date -r "$stamp" +%F) serves" >&2
@@ -88,7 +97,8 @@ with_parts() {
 
 # unpack SUITE FOLDER PACKAGE...: downloads and unpacks into FOLDER, which appears only when it is whole.
 unpack() {
-	local suite=$1 folder=$2 config archives=$VM_CACHE/apt/$1/archives archive
+	local suite=$1 folder=$2 config archives archive
+	archives=$(apt_folder "$suite")/archives
 	shift 2
 	config=$(suite_config "$suite") || return 1
 	rm -rf "$archives" "$folder.part"

@@ -8,6 +8,7 @@ VM_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 VM_TREE=$(cd "$VM_HERE/../.." && pwd -P)
 VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/netcordon-vm}
 VM_ARCH=$(dpkg --print-architecture)
+VM_OF=${VM_OF:-}             # not empty: packages of this architecture
 VM_REFRESH=${VM_REFRESH:-}   # not empty: ask the mirror for newer packages even when it was asked within a day
 VM_TIMEOUT=${VM_TIMEOUT:-600} # seconds a guest may live
 VM_MEMORY=${VM_MEMORY:-2048}  # MiB
@@ -20,6 +21,11 @@ mkdir -p "$VM_CACHE" || exit 3
 # The rows of kernels.list without comments: name suites pattern lacks.
 kernel_rows() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' -e "s/ARCH/$VM_ARCH/" "$VM_HERE/kernels.list"
+}
+
+# The architecture of a kernel that is not of the machine's: its name ends in it. Empty for all others.
+foreign_of() {
+	[[ $1 != *-arm64 ]] || echo arm64
 }
 
 kernel_names() {
