@@ -56,6 +56,7 @@
 	X(INSTANCE_INVALID, "instance_invalid", 2, "the instance's name is not valid")                                                               \
 	X(INSTANCE_EXISTS, "instance_exists", 1, "an instance of this name lives")                                                                   \
 	X(INSTANCE_UNKNOWN, "instance_unknown", 1, "no instance of this name")                                                                       \
+	X(INSTANCE_OF_OTHER_BUILD, "instance_of_other_build", 1, "another build of netcordon sealed the instance, and alone can speak to it")        \
 	X(INSTANCE_BUSY, "instance_busy", 1, "the authority already has a live process tree")                                                        \
 	X(INSTANCE_NOT_STARTED, "instance_not_started", 1, "the instance's command has not started yet")                                             \
 	X(INSTANCE_ENDING, "instance_ending", 1, "the instance is being ended")                                                                      \

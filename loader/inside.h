@@ -40,8 +40,6 @@
 #define NC_ENUM_MAP(symbol, name) NC_MAP_##symbol,
 enum nc_map { NC_MAPS(NC_ENUM_MAP) NC_MAP_COUNT };
 
-#define NC_HOST_WORD_MAX 40 /* 12 + 1 + 16 and the ending of a folder in the making, with the NUL */
-
 /* What `up` found out and every launch needs to know: kept in a file, so that a launch asks the kernel for none of it again. Program ids are
  * handed out in a circle of 2^31, so a stale one does not come to name another program. */
 #define NC_BOOK_MAGIC "ncbook2"
@@ -99,6 +97,14 @@ int nc_host_prepare(const struct nc_host_options *options, struct nc_host **ret_
 		    struct nc_error *reterr);			  /* names and root; opens nothing else */
 int nc_host_enter(struct nc_host *host, struct nc_error *reterr); /* opens slice, folder and book of an installed host */
 const char *nc_map_name(enum nc_map map);
+
+/* builds.c */
+/* Every other build installed for the same root, as a host whose folders are named and whose runtime folder is open (-1: there is none), until `each` returns
+ * something else than 0, which is then returned. */
+int nc_builds_each(const struct nc_host_options *options, int (*each)(void *context, struct nc_host *build, struct nc_error *reterr), void *context,
+		   struct nc_error *reterr);
+/* 1 and its claim's file, the caller's from then on, and whether somebody holds its lock; 0: it has none; or a negative errno. */
+int nc_build_claim(const struct nc_host *build, const char *name, int *ret_fd, bool *ret_held);
 
 /* pins.c: the folders of the bpf file system */
 int nc_bpffs_ready(const char *bpffs, bool mount_it, struct nc_error *reterr);

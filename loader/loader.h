@@ -23,6 +23,7 @@
 
 #define NC_INSTANCE_NAME_MAX 64 /* [a-z0-9] first, then [a-z0-9._-]; bytes without the NUL */
 #define NC_PATH_MAX 512
+#define NC_HOST_WORD_MAX 40 /* a build's folders: 12 + 1 + 16 and the ending of one in the making, with the NUL */
 #define NC_RUNTIME_FOLDER "/run/netcordon"
 
 /* ---- the host: programs, maps, links ------------------------------------------------------------------------------------------------------ */
@@ -75,6 +76,24 @@ int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
  * (0: go on). */
 int nc_host_sweep(const struct nc_host_options *options, int (*each)(void *context, const char *name, bool removed), void *context,
 		  struct nc_error *reterr);
+
+/* An instance that another build of netcordon has sealed under the same root, or the cordon that it is behind. */
+struct nc_other {
+	char build[NC_HOST_WORD_MAX]; /* what its folders are called: the first 12 digits of its manifest, a dash, the root's id. "": there is none */
+	char pins[NC_PATH_MAX];
+	char name[NC_INSTANCE_NAME_MAX + 1]; /* "": not known */
+	char folder[NC_PATH_MAX];
+	char cgroup[NC_PATH_MAX]; /* the workload's; "" where it is gone, or its record is laid out as this build does not know */
+	bool owner_lives;	  /* somebody holds the lock */
+	/* of a cordon: how many programs that build has around its instances, and how many of these are in force on the cgroup that was asked about */
+	unsigned int programs, in_force;
+};
+/* Walks the instances of all other builds. `each` returns 0 to go on. */
+int nc_others(const struct nc_host_options *options, int (*each)(void *context, const struct nc_other *row), void *context, struct nc_error *reterr);
+/* Asks the kernel whose programs stand around the cgroup, where they are not this build's: of several builds the one that has the most there. That a policy is
+ * sealed behind them, and which, only that build can say. */
+int nc_others_cordon(const struct nc_host_options *options, const char *cgroup, struct nc_other *ret_other, struct nc_error *reterr);
+bool nc_other_stands(const struct nc_other *other); /* all of them are in force there */
 
 #define NC_PROGRAM_NAME_MAX 16 /* the kernel keeps 15 bytes of a program's name */
 

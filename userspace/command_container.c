@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "launch_state.h"
 #include "oci.h"
+#include "other_build.h"
 #include "output.h"
 #include "revision.h"
 
@@ -52,10 +53,10 @@ int nc_command_oci_hook(struct nc_invocation *invocation, struct nc_error *reter
 /* ---- check-container ------------------------------------------------------------------------------------------------------------------------- */
 
 struct checks {
-	const struct nc_invocation *invocation;
+	const struct nc_host_options *options;
 	json_t *array;
 	struct nc_table *table;
-	bool wanting;
+	int exit; /* of enum nc_exit */
 };
 
 /* A process number or a path of a cgroup. */
@@ -100,30 +101,54 @@ static int open_rows(struct nc_host *host, const char *cgroup, json_t **ret_open
 	return 0;
 }
 
+static void add_json(struct checks *checks, const char *word, const struct nc_container_check *check, const json_t *open)
+{
+	json_t *row = json_pack("{s:s, s:b, s:s, s:s, s:b, s:s, s:i, s:i, s:O}", "asked", word, "sealed", !check->why[0], "cgroup", check->cgroup,
+				"instance", check->instance, "supervised", check->supervised, "why", check->why, "processes", (int)check->processes,
+				"strays", (int)check->strays, "left_open", open);
+
+	json_object_set_new(row, "other_build", nc_other_stands(&check->other) ? nc_other_json(&check->other) : json_null());
+	json_array_append_new(checks->array, row);
+}
+
+static void add_text(struct checks *checks, const char *word, const struct nc_container_check *check)
+{
+	char program[NC_OTHER_PROGRAM_MAX], why[sizeof(program) + sizeof(check->why)];
+
+	if (nc_other_stands(&check->other)) {
+		snprintf(why, sizeof(why), "%s; its program: %s", check->why, nc_other_program(&check->other, program));
+		nc_table_row(checks->table, word, "OTHER BUILD", check->other.name[0] ? check->other.name : "-", why);
+		return;
+	}
+	nc_table_row(checks->table, word, check->why[0] ? "NOT SEALED" : "sealed", check->instance[0] ? check->instance : "-",
+		     check->why[0]	 ? check->why
+		     : check->supervised ? "supervised"
+					 : "no supervisor: no names, no log");
+}
+
 static int check_one(struct checks *checks, struct nc_host *host, const char *word, struct nc_error *reterr)
 {
 	struct nc_container_check check = {.cgroup = ""};
 	NC_JSON json_t *open = NULL;
 	pid_t pid = 0;
-	int r = read_target(word, &pid, reterr) ?: nc_container_check(host, pid, word, &check, reterr) ?: open_rows(host, check.cgroup, &open, reterr);
+	int r = read_target(word, &pid, reterr) ?: nc_container_check(checks->options, host, pid, word, &check, reterr) ?:
+		open_rows(host, check.cgroup, &open, reterr);
 
 	if (r < 0)
 		return r;
-	checks->wanting |= check.why[0] != '\0';
-	json_array_append_new(checks->array, json_pack("{s:s, s:b, s:s, s:s, s:b, s:s, s:i, s:i, s:O}", "asked", word, "sealed", !check.why[0],
-						       "cgroup", check.cgroup, "instance", check.instance, "supervised", check.supervised, "why",
-						       check.why, "processes", (int)check.processes, "strays", (int)check.strays, "left_open", open));
-	nc_table_row(checks->table, word, check.why[0] ? "NOT SEALED" : "sealed", check.instance[0] ? check.instance : "-",
-		     check.why[0]	? check.why
-		     : check.supervised ? "supervised"
-					: "no supervisor: no names, no log");
+	if (check.why[0] && !nc_other_stands(&check.other))
+		checks->exit = NC_EXIT_NO;
+	else if (check.why[0] && checks->exit == NC_EXIT_YES)
+		checks->exit = NC_EXIT_OTHER_BUILD;
+	add_json(checks, word, &check, open);
+	add_text(checks, word, &check);
 	return 0;
 }
 
 int nc_command_check_container(struct nc_invocation *invocation, struct nc_error *reterr)
 {
-	struct checks checks = {.invocation = invocation, .array = json_array(), .table = nc_table_new(4)};
 	struct nc_host_options options;
+	struct checks checks = {.options = &options, .array = json_array(), .table = nc_table_new(4)};
 	struct nc_host *host = NULL;
 	int ret;
 
@@ -140,5 +165,5 @@ int nc_command_check_container(struct nc_invocation *invocation, struct nc_error
 		ret = nc_table_print(checks.table, stdout, reterr);
 	nc_table_free(checks.table);
 	json_decref(checks.array);
-	return ret < 0 ? ret : checks.wanting ? NC_EXIT_NO : NC_EXIT_YES;
+	return ret < 0 ? ret : checks.exit;
 }

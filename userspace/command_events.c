@@ -26,6 +26,7 @@
 #include "folder.h"
 #include "instance_state.h"
 #include "json.h"
+#include "other_build.h"
 #include "output.h"
 
 const struct argp_option nc_events_options[] = {
@@ -101,17 +102,28 @@ static int open_live(const struct nc_invocation *invocation, int *ret_fd)
 	return open_path(state.evidence, ret_fd, &unused) < 0 ? -ENOENT : 0;
 }
 
-static int open_folder(const struct nc_invocation *invocation, int *ret_fd, struct nc_error *reterr)
+/* The same of an instance that another build sealed: how evidence is written does not depend on the build. */
+static int open_other(const struct nc_invocation *invocation, int *ret_fd)
+{
+	struct nc_host_options options;
+	struct nc_other_facts facts;
+	struct nc_error unused;
+	struct nc_other other;
+
+	nc_invocation_host(invocation, &options);
+	if (nc_other_find(&options, invocation->arguments[0], &other, &unused) <= 0)
+		return -ENOENT;
+	nc_other_look(&other, &facts);
+	return facts.evidence[0] && open_path(facts.evidence, ret_fd, &unused) == 0 ? 0 : -ENOENT;
+}
+
+static int open_ended(const struct nc_invocation *invocation, int *ret_fd, struct nc_error *reterr)
 {
 	const char *what = invocation->arguments[0], *parent_path = invocation->config.evidence;
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	DIR *parent;
 	int ret;
 
-	if (strchr(what, '/'))
-		return open_path(what, ret_fd, reterr);
-	if (open_live(invocation, ret_fd) == 0)
-		return 0;
 	parent = opendir(parent_path);
 	if (!parent)
 		return nc_error_sys(reterr, errno == ENOENT ? NC_E_INSTANCE_UNKNOWN : NC_E_HOST_DENIED, -errno, "look for the evidence of '%s' in %s",
@@ -124,6 +136,19 @@ static int open_folder(const struct nc_invocation *invocation, int *ret_fd, stru
 	}
 	snprintf(path, sizeof(path), "%s/%s", parent_path, name);
 	return open_path(path, ret_fd, reterr);
+}
+
+static int open_folder(const struct nc_invocation *invocation, int *ret_fd, struct nc_error *reterr)
+{
+	const char *what = invocation->arguments[0];
+	struct nc_host_options options;
+
+	if (strchr(what, '/'))
+		return open_path(what, ret_fd, reterr);
+	if (open_live(invocation, ret_fd) == 0 || open_other(invocation, ret_fd) == 0)
+		return 0;
+	nc_invocation_host(invocation, &options);
+	return nc_other_error(&options, what, open_ended(invocation, ret_fd, reterr), reterr);
 }
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* command_status.c - `status`: the instances that live, what their maps hold beside what they should hold, and what was refused */
+/*
+ * command_status.c - `status`: the instances that live, what their maps hold beside what they should hold, and what was refused
+ *
+ * Instances that another build sealed are named, and no more is said of them than that build's folders show.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +12,7 @@
 #include "explain.h"
 #include "json.h"
 #include "launch.h"
+#include "other_build.h"
 #include "output.h"
 
 struct listing {
@@ -17,18 +22,20 @@ struct listing {
 	bool differs; /* somewhere the policy entries are not what they should be */
 	struct nc_table *table;
 	json_t *array;
+	size_t other_count;
+	struct nc_table *others;
 };
 
-static const char *state_word(const struct nc_instance_row *row)
-{
 #define SYMBOL(symbol, word, meaning) STATE_##symbol,
 #define WORD(symbol, word, meaning) [STATE_##symbol] = word,
-	enum { NC_INSTANCE_STATES(SYMBOL) };
-	static const char *const words[] = {NC_INSTANCE_STATES(WORD)};
+enum { NC_INSTANCE_STATES(SYMBOL) };
+static const char *const state_words[] = {NC_INSTANCE_STATES(WORD)};
 #undef SYMBOL
 #undef WORD
 
-	return words[row->owner_lives ? STATE_LIVE : row->undead ? STATE_UNDEAD : row->kept ? STATE_KEPT : STATE_ORPHAN];
+static const char *state_word(const struct nc_instance_row *row)
+{
+	return state_words[row->owner_lives ? STATE_LIVE : row->undead ? STATE_UNDEAD : row->kept ? STATE_KEPT : STATE_ORPHAN];
 }
 
 static bool reason_denies(int reason)
@@ -130,8 +137,35 @@ static int list_row(void *context, const struct nc_instance_row *row)
 	return 0;
 }
 
+static int list_other(void *context, const struct nc_other *other)
+{
+	struct listing *listing = context;
+	char program[NC_OTHER_PROGRAM_MAX];
+	json_t *row;
+
+	listing->other_count++;
+	if (listing->array) {
+		row = json_pack("{s:i, s:s}", "version", NC_MESSAGE_VERSION, "state", state_words[STATE_OTHER_BUILD]);
+		json_object_update_new(row, nc_other_json(other));
+		json_array_append_new(listing->array, row);
+	} else {
+		nc_table_row(listing->others, other->name, other->build, nc_other_program(other, program));
+	}
+	return 0;
+}
+
+static int print_others(const struct listing *listing, struct nc_error *reterr)
+{
+	if (!listing->other_count)
+		return 0;
+	printf("\ninstances of other builds: %zu; of each only the program of its own build can say more\n", listing->other_count);
+	return nc_table_print(listing->others, stdout, reterr);
+}
+
 static int print_listing(struct listing *listing, struct nc_error *reterr)
 {
+	int ret = 0;
+
 	if (listing->only && !listing->count) {
 		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", listing->only);
 		return nc_error_hint(reterr, "`netcordon status` lists them; `netcordon events` reads evidence of ended ones");
@@ -142,36 +176,52 @@ static int print_listing(struct listing *listing, struct nc_error *reterr)
 	}
 	if (listing->only)
 		return 0;
-	if (!listing->count) {
-		puts("no instance lives");
-		return 0;
-	}
-	return nc_table_print(listing->table, stdout, reterr);
+	if (listing->count)
+		ret = nc_table_print(listing->table, stdout, reterr);
+	else
+		puts(listing->other_count ? "no instance of this build lives" : "no instance lives");
+	return ret ?: print_others(listing, reterr);
+}
+
+/* Where this build is not installed, what others have is an answer; where nothing is, that is not installed is the answer. */
+static int look(struct listing *listing, const struct nc_host_options *options, struct nc_error *reterr)
+{
+	struct nc_host *host = NULL;
+	struct nc_error down;
+	const int opened = nc_host_open(options, &host, &down);
+	int ret = 0;
+
+	if (opened == 0)
+		ret = nc_instances(host, list_row, listing, reterr);
+	nc_host_close(host);
+	if (ret == 0 && !listing->only && (opened == 0 || down.code == NC_E_HOST_DOWN))
+		ret = nc_others(options, list_other, listing, reterr);
+	if (ret < 0 || opened == 0 || listing->other_count)
+		return ret;
+	*reterr = down;
+	return opened;
 }
 
 int nc_command_status(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct listing listing = {.invocation = invocation, .only = invocation->arguments[0]};
 	struct nc_host_options options;
-	struct nc_host *host = NULL;
 	int ret;
 
 	nc_invocation_host(invocation, &options);
-	ret = nc_host_open(&options, &host, reterr);
-	if (ret < 0)
-		return ret;
 	if (invocation->json)
 		listing.array = json_array();
-	else
-		listing.table = nc_table_new(9);
+	listing.table = nc_table_new(9);
+	listing.others = nc_table_new(3);
 	nc_table_row(listing.table, "INSTANCE", "STATE", "MODE", "PROCESSES", "WORKLOAD", "PLANE", "ALLOWED", "REFUSED", "LOST");
-	ret = nc_instances(host, list_row, &listing, reterr);
+	nc_table_row(listing.others, "INSTANCE", "BUILD", "ITS PROGRAM");
+	ret = look(&listing, &options, reterr);
 	if (ret == 0)
 		ret = print_listing(&listing, reterr);
 	json_decref(listing.array);
 	nc_table_free(listing.table);
-	nc_host_close(host);
+	nc_table_free(listing.others);
 	if (ret < 0)
-		return ret;
+		return nc_other_error(&options, listing.only, ret, reterr);
 	return listing.differs ? NC_EXIT_NO : NC_EXIT_YES;
 }

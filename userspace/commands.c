@@ -122,8 +122,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "PID|CGROUP...",
 	 .summary = "is this running container sealed",
 	 .text = "Asks the kernel what is in force on the cgroup of process PID, whatever the runtime believes: a hook that was never called leaves "
-		 "nothing to "
-		 "be found. Exits 0 when every one of them is sealed and none of its processes is outside, 1 when not.",
+		 "nothing to be found. Exits 0 when every one of them is sealed and none of its processes is outside, 1 when not. After an upgrade "
+		 "another build's programs may stand there, and that build alone can check what they hold: exits 8 where that is all that was found.",
 	 .options = no_options,
 	 .function = nc_command_check_container,
 	 .privileged = true,
@@ -134,8 +134,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "[INSTANCE]",
 	 .summary = "show live instances: policy entries, refusals, losses",
 	 .text = "One line for each instance, or one instance with every counter. Policy entries are shown as present/intended; where the two differ "
-		 "the exit "
-		 "status is 1.",
+		 "the exit status is 1. Instances that another build sealed, before an upgrade, are listed apart, with where that build's program "
+		 "is to be had: it alone can ask, change or end them.",
 	 .options = no_options,
 	 .function = nc_command_status,
 	 .privileged = true,

@@ -18,7 +18,7 @@
 #include "error.h"
 #include "loader.h"
 
-/* Exit statuses of every command, with what they mean; those from 4 on are answers of `evidence verify` and `receipt verify`. `run`, `exec` and
+/* Exit statuses of every command, with what they mean; those from 4 on are answers of the commands that they name. `run`, `exec` and
  * `attach` follow the shell instead: the command's own status, or NC_EXIT_OURS, _NOT_RUNNABLE, _NOT_FOUND of launch.h. */
 #define NC_EXITS(X)                                                                                                                                  \
 	X(YES, 0, "yes: done, allowed, complete")                                                                                                    \
@@ -28,7 +28,8 @@
 	X(OPEN, 4, "evidence verify: not closed")                                                                                                    \
 	X(INCOMPLETE, 5, "evidence verify: something is missing or was lost")                                                                        \
 	X(ROTATED, 6, "receipt verify: the key has been replaced by a newer one")                                                                    \
-	X(REVOKED, 7, "receipt verify: the key has been revoked")
+	X(REVOKED, 7, "receipt verify: the key has been revoked")                                                                                    \
+	X(OTHER_BUILD, 8, "check-container: another build of netcordon stands around it, and alone can say whether it is sealed")
 #define NC_ENUM_EXIT(symbol, value, meaning) NC_EXIT_##symbol = value,
 enum nc_exit { NC_EXITS(NC_ENUM_EXIT) };
 
@@ -182,7 +183,8 @@ int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr
 	X(LIVE, "live", "its supervisor lives")                                                                                                      \
 	X(ORPHAN, "orphan", "its supervisor died; the cordon stands, and `host status`, `host down` or `stop` ends it")                              \
 	X(KEPT, "kept", "its supervisor died under --on-supervisor-death keep; only `stop` or `host down --force` ends it")                          \
-	X(UNDEAD, "undead", "what runs in it has outlived SIGKILL, and waits in the kernel for somebody who does not answer; the cordon stands")
+	X(UNDEAD, "undead", "what runs in it has outlived SIGKILL, and waits in the kernel for somebody who does not answer; the cordon stands")     \
+	X(OTHER_BUILD, "other_build", "another build of netcordon sealed it, and its program alone can say more of it")
 
 /* `explain` with a word instead of a destination (explain_words.c). */
 int nc_command_explain_word(const struct nc_invocation *invocation, struct nc_error *reterr);

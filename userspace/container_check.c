@@ -5,6 +5,9 @@
  * A runtime whose hooks folder is missing, renamed or not read starts containers without a cordon and says nothing. What a hook did is therefore looked for
  * where it takes effect: a live instance whose cgroup is the container's or above it, every program of ours in force on that very cgroup, the policy's entries
  * in the map, and no process of the container's pid namespace elsewhere.
+ *
+ * What another build of netcordon has sealed is not sealed by this one's word: whose programs stand there is said, and that only that build can look
+ * behind them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -166,7 +169,26 @@ static int look_for_strays(pid_t pid, const char *sealed, struct nc_container_ch
 	return r < 0 ? r : 0;
 }
 
-int nc_container_check(struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check, struct nc_error *reterr)
+/* No instance of this build is sealed there: is one of another? */
+static int look_for_other(const struct nc_host_options *options, bool up, struct nc_container_check *check, struct nc_error *reterr)
+{
+	struct nc_other *other = &check->other;
+	int r = nc_others_cordon(options, check->cgroup, other, reterr);
+
+	if (r < 0)
+		return r;
+	if (nc_other_stands(other))
+		find_wanting(check, "the programs of another build, %s, stand there: that build alone can check it", other->build);
+	else if (other->in_force)
+		find_wanting(check, "of the programs of another build, %s, only %u of %u are in force", other->build, other->in_force,
+			     other->programs);
+	else
+		find_wanting(check, up ? "no live instance is sealed there or above" : "the programs are not installed on this host");
+	return 0;
+}
+
+int nc_container_check(const struct nc_host_options *options, struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check,
+		       struct nc_error *reterr)
 {
 	struct nc_container_check check = {.cgroup = ""};
 	struct search search = {.check = &check, .reterr = reterr};
@@ -181,7 +203,7 @@ int nc_container_check(struct nc_host *host, pid_t pid, const char *path, struct
 	if (r < 0)
 		return r;
 	if (!check.instance[0])
-		find_wanting(&check, host ? "no live instance is sealed there or above" : "the programs are not installed on this host");
+		r = look_for_other(options, host, &check, reterr);
 	else
 		r = ask_effective(host, &check, reterr) ?: pid > 0 ? look_for_strays(pid, search.sealed, &check, reterr) : 0;
 	if (r < 0)

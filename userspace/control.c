@@ -17,6 +17,7 @@
 #include "instance_state.h"
 #include "launch_state.h"
 #include "launch_update.h"
+#include "other_build.h"
 #include "profile.h"
 
 /* A supervisor's end wakes the wait; this often it looks for what nobody ends (an orphan) or what outlives its supervisor (released by the next launch). */
@@ -138,7 +139,7 @@ static int with_host(const struct nc_host_options *options, const char *instance
 	if (r == 0)
 		r = wait_gone(host, instance, timeout_ms, stop, reterr);
 	nc_host_close(host);
-	return r;
+	return nc_other_error(options, instance, r, reterr);
 }
 
 int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr)
@@ -253,5 +254,5 @@ int nc_launch_update(const struct nc_host_options *options, const char *instance
 		r = nc_error_set(reterr, NC_E_INSTANCE_UNSUPERVISED, -ESRCH, "instance %s has no supervisor that could change its policy", instance);
 	r = r < 0 ? r : converse(&search, text, length, ret_ended, reterr);
 	nc_host_close(host);
-	return r;
+	return nc_other_error(options, instance, r, reterr);
 }

@@ -28,6 +28,7 @@
 #include "instance_state.h"
 #include "json.h"
 #include "launch_state.h"
+#include "other_build.h"
 #include "watch.h"
 
 /*
@@ -151,13 +152,14 @@ static int read_profile(struct nc_launch *launch, struct nc_error *reterr)
 	return r;
 }
 
-static int open_host(struct nc_launch *launch, struct nc_error *reterr)
+static int find_instance(struct nc_launch *launch, struct nc_error *reterr)
 {
-	int r = nc_host_open(launch->options->host, &launch->host, reterr);
+	const struct nc_launch_options *options = launch->options;
+	int r = nc_host_open(options->host, &launch->host, reterr) ?: nc_claim_find(launch->host, options->instance, &launch->claim, reterr);
 
 	if (r == 0)
 		snprintf(launch->runtime, sizeof(launch->runtime), "%s", nc_host_folder(launch->host));
-	return r;
+	return nc_other_error(options->host, options->instance, r, reterr);
 }
 
 static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
@@ -174,8 +176,7 @@ static int phase_instance(struct nc_launch *launch, struct nc_error *reterr)
 	/* clang-format off */
 	return nc_stdio_open(options->pty, &launch->stdio, reterr) ?: /* first of all: a closed 0-2 must not become something else */
 	       nc_launch_block_signals(launch, reterr) ?:
-	       open_host(launch, reterr) ?:
-	       nc_claim_find(launch->host, options->instance, &launch->claim, reterr) ?:
+	       find_instance(launch, reterr) ?:
 	       nc_instance_state_read(nc_claim_folder(launch->claim), &state, reterr) ?:
 	       read_profile(launch, reterr) ?:
 	       refuse_ending(launch, reterr) ?:

@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "mutants.h"
+#include "other_build.h"
 #include "revision.h"
 
 void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_options *ret_options)
@@ -86,15 +87,14 @@ int nc_invocation_instance(const struct nc_invocation *invocation, const char *n
 
 	nc_invocation_host(invocation, &options);
 	ret = nc_host_open(&options, &host, reterr);
-	if (ret < 0)
-		return ret;
-	ret = nc_instances(host, match_instance, &search, reterr);
+	if (ret == 0)
+		ret = nc_instances(host, match_instance, &search, reterr);
 	nc_host_close(host);
 	if (ret == 0 && !search.found) {
 		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", name);
-		return nc_error_hint(reterr, "`netcordon status` lists them");
+		ret = nc_error_hint(reterr, "`netcordon status` lists them");
 	}
-	return ret;
+	return nc_other_error(&options, name, ret, reterr);
 }
 
 int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr)

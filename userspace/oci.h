@@ -89,9 +89,12 @@ struct nc_container_check {
 	char why[256];				 /* "" when the cordon is whole; else what is missing, for people */
 	bool supervised;			 /* somebody answers names and records events */
 	unsigned processes, strays;		 /* seen in its pid namespace; outside the sealed cgroup */
+	struct nc_other other;			 /* whose programs stand there, where no instance of this build is sealed */
 };
 
-/* Asks the kernel about the cgroup of process `pid`, or with pid 0 about `path`. Found wanting is no error: ret_check->why says it. `host` NULL: down. */
-int nc_container_check(struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check, struct nc_error *reterr);
+/* Asks the kernel about the cgroup of process `pid`, or with pid 0 about `path`. Found wanting is no error: ret_check->why says it. `host` is what `options`
+ * name, NULL: down. */
+int nc_container_check(const struct nc_host_options *options, struct nc_host *host, pid_t pid, const char *path, struct nc_container_check *ret_check,
+		       struct nc_error *reterr);
 
 #endif

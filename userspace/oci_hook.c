@@ -31,6 +31,7 @@
 #include "cleanup.h"
 #include "launch_state.h"
 #include "oci.h"
+#include "other_build.h"
 #include "output.h"
 
 #define CREATE_MS 20000 /* a runtime waits for its hook; longer than this something hangs */
@@ -232,6 +233,21 @@ static int end_kept(struct nc_claim *claim, const char *name, struct nc_error *r
 	return nc_claim_release(claim, reterr);
 }
 
+/* A container that was sealed before an upgrade: its supervisor closes the evidence, and holds the claim until it has. */
+static int wait_for_other(const struct nc_host_options *options, const char *name, struct nc_error *reterr)
+{
+	int64_t until = nc_now_ns() + STOP_MS * 1000000ll;
+	struct nc_other other;
+	int r;
+
+	while ((r = nc_other_find(options, name, &other, reterr)) > 0 && other.owner_lives) {
+		if (nc_now_ns() >= until)
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "instance %s of another build, %s, still lives", name, other.build);
+		poll(NULL, 0, 20);
+	}
+	return r < 0 ? r : 0;
+}
+
 int nc_oci_stop(const struct nc_oci_hook *hook, const struct nc_oci_state *state, struct nc_error *reterr)
 {
 	char name[NC_INSTANCE_NAME_MAX + 1], evidence[NC_PATH_MAX];
@@ -240,16 +256,13 @@ int nc_oci_stop(const struct nc_oci_hook *hook, const struct nc_oci_state *state
 	int r;
 
 	nc_oci_instance(state->id, name);
-	r = nc_host_open(hook->host, &host, reterr);
-	if (r < 0)
-		return reterr->code == NC_E_HOST_DOWN ? 0 : r;
-	r = nc_claim_adopt(host, name, &claim, reterr);
+	r = nc_host_open(hook->host, &host, reterr) ?: nc_claim_adopt(host, name, &claim, reterr);
 	if (r == 0)
 		r = end_kept(claim, name, reterr);
 	else if (reterr->code == NC_E_INSTANCE_EXISTS)
 		r = nc_launch_wait(hook->host, name, STOP_MS, evidence, reterr);
-	if (r < 0 && reterr->code == NC_E_INSTANCE_UNKNOWN)
-		r = 0;
 	nc_host_close(host);
+	if (r < 0 && (reterr->code == NC_E_INSTANCE_UNKNOWN || reterr->code == NC_E_INSTANCE_OF_OTHER_BUILD || reterr->code == NC_E_HOST_DOWN))
+		r = wait_for_other(hook->host, name, reterr);
 	return r;
 }
