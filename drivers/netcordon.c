@@ -262,36 +262,27 @@ json_t *netcordon_launch(const json_t *state, struct line *line, const json_t *r
 	return netcordon_refusal(state, "launch");
 }
 
-/* The instance's own process, which stays until it is stopped; what it prints goes nowhere, and its errors into the file. */
-static void __attribute__((noreturn)) become_background(const json_t *state, struct line *line)
+bool netcordon_has_begun(const char *evidence)
 {
-	struct nc_plain place = outside(state);
-	int null = open("/dev/null", O_RDWR);
-	char errors[512];
+	char checkpoint[600];
 
-	errors_of(state, errors);
-	place.errors = errors;
-	setsid();
-	dup2(null, 0);
-	dup2(null, 1);
-	if (nc_plain_become(&place) < 0)
-		_exit(1);
-	execv(line->words[0], line->words);
-	_exit(127);
+	/* A signed checkpoint is what a supervisor writes first when everything is in force. */
+	snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.json", evidence);
+	return !access(checkpoint, F_OK);
 }
 
 int netcordon_start(const json_t *state, struct line *line, const char *evidence)
 {
-	char checkpoint[600];
-	pid_t child = fork();
+	struct nc_plain place = outside(state);
+	char errors[512];
+	pid_t child;
 
-	if (!child)
-		become_background(state, line);
-	/* A signed checkpoint is what a supervisor writes first when everything is in force. */
-	snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoint.json", evidence);
-	for (int i = 0; i < START_STEPS && child > 0 && access(checkpoint, F_OK) && !waitpid(child, NULL, WNOHANG); i++)
+	errors_of(state, errors);
+	place.errors = errors;
+	child = start_beside(&place, line->words);
+	for (int i = 0; i < START_STEPS && child > 0 && !netcordon_has_begun(evidence) && !waitpid(child, NULL, WNOHANG); i++)
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-	return child < 0 || access(checkpoint, F_OK) ? -EIO : 0;
+	return child < 0 || !netcordon_has_begun(evidence) ? -EIO : 0;
 }
 
 /* One key for all runs of a matrix, beside their scratch folders; whoever comes first makes it. */

@@ -6,15 +6,10 @@
  * one list of ports for all of them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "verbs.h"
 
@@ -83,18 +78,7 @@ static json_t *prepare(const json_t *request)
 	if (write_files(request, scratch, edge) < 0)
 		return refuse("scratch", "the configuration cannot be written");
 	snprintf(configuration, sizeof(configuration), "%s/tinyproxy.conf", scratch);
-	proxy = fork();
-	if (!proxy) {
-		int null = open("/dev/null", O_RDWR);
-
-		setsid();
-		for (int fd = 0; fd < 3; fd++)
-			dup2(null, fd);
-		if (nc_plain_become(&at_edge) < 0)
-			_exit(1);
-		execl("/usr/bin/tinyproxy", "tinyproxy", "-d", "-c", configuration, NULL);
-		_exit(127);
-	}
+	proxy = start_beside(&at_edge, (char *const[]){"/usr/bin/tinyproxy", "-d", "-c", configuration, NULL});
 	if (proxy < 0 || !listens(&at_edge, edge))
 		return refuse("tinyproxy", "it does not listen");
 	return prepared(PROVIDER, "1",

@@ -53,7 +53,7 @@ static int start_instance(const json_t *state)
 
 	netcordon_add(&line, "--");
 	netcordon_add(&line, "sleep");
-	netcordon_add(&line, "60");
+	netcordon_add(&line, NETCORDON_IDLE_SECONDS);
 	return netcordon_start(state, &line, evidence);
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* verbs.c - requests, answers and commands of the shipped drivers */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "verbs.h"
 
 #define TOOL_MS 110000 /* the matrix ends a driver sooner (NC_DRIVER_PREPARE_MS), unless it was told that this machine is slow */
@@ -135,6 +139,42 @@ int run_tool(const struct nc_plain *where, char *const *argv, const char *input)
 	int r = nc_spawn_bounded(argv, input, strlen(input), TOOL_MS, &status, &output, &length, where ? nc_plain_enter : NULL, (void *)where);
 
 	return r < 0 ? r : WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+static void __attribute__((noreturn)) become_beside(const struct nc_plain *where, char *const *argv, int failed)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	/* What its caller left open is not its business, nor what the matrix left open for the driver. */
+	syscall(SYS_close_range, 3u, (unsigned int)failed - 1, 0u);
+	syscall(SYS_close_range, (unsigned int)failed + 1, ~0u, 0u);
+	if (nc_plain_become(where) == 0)
+		execvp(argv[0], argv);
+	_exit(write(failed, "!", 1) == 1 ? 127 : 126);
+}
+
+pid_t start_beside(const struct nc_plain *where, char *const *argv)
+{
+	NC_CLOSE int executed = -1;
+	char byte;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	executed = ends[0];
+	child = fork();
+	if (!child)
+		become_beside(where, argv, ends[1]);
+	close(ends[1]);
+	if (child > 0 && !read(executed, &byte, 1))
+		return child;
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	return -1;
 }
 
 static int read_request(json_t **ret_request)

@@ -36,6 +36,9 @@ const json_t *part_at(const json_t *object, ...) __attribute__((sentinel));
 json_t *run_command(const json_t *request, const struct nc_plain *plain);
 /* Runs a program with `input`, 50 s at most; 0 when it exited with 0. */
 int run_tool(const struct nc_plain *where, char *const *argv, const char *input);
+/* Starts a program that stays when the driver has gone: in a session of its own, with the null device on 0-2 and no other descriptor. When this returns it is
+ * in its place and has executed, so that nothing of the driver's memory is in it any more. -1: it could not. */
+pid_t start_beside(const struct nc_plain *where, char *const *argv);
 /* Is `word` in the request's "off", the checks that the matrix wants switched off? */
 bool is_off(const json_t *request, const char *word);
 

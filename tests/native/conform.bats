@@ -25,6 +25,21 @@ guard() {
 	matrix "${NAME-$flavour}" "$top/build/drivers/guard" "reference:guard-$flavour@1" --driver-options "{\"flavour\":\"$flavour\"}" "$@"
 }
 
+# own_root NAME: the name of a cgroup of version 2 for this test alone
+own_root() { echo "$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-$1-$$"; }
+own_options() { printf '{"netcordon":"%s","mutant":"%s","root":"%s"}' "$netcordon" "$top/build/mutant/netcordon" "$1"; }
+
+# own NAME DRIVER PROVIDER [ARGUMENTS...]: the matrix on a provider of netcordon's own, which must leave no cgroup
+own() {
+	local name=$1 driver=$2 pair=netcordon:$3-provider@dev root
+	root=$(own_root "$name")
+	shift 3
+	mkdir "$root"
+	matrix "$name" "$driver" "$pair" --driver-options "$(own_options "$root")" "$@"
+	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	[ ! -d "$root" ]
+}
+
 setup_file() {
 	export FOLDER
 	FOLDER=$(mktemp -d /tmp/nctest-conform-XXXXXX)
@@ -161,15 +176,10 @@ misbehaves() {
 }
 
 @test "run: the ways out that need the host's help, each refused or not to be made here" {
-	local root cases
-	root=$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-host-$$
-	mkdir "$root"
+	local cases
 	cases=deny.inherited.ring.4,deny.rds.4,deny.vsock.4,deny.smc.6,deny.tipc.4,deny.tun.4,deny.vxlan.4,deny.namespace.6,deny.moved.4,deny.policy.4
 	cases=$cases,deny.robbed.4,deny.key.4,deny.terminal.4,deny.classified.4,deny.removed.6,deny.sctp.4,deny.launch.4
-	matrix host "$top/build/drivers/run" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"mutant\":\"$top/build/mutant/netcordon\",\"root\":\"$root\"}" \
-		--case $cases
-	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
-	[ ! -d "$root" ]
+	own host "$top/build/drivers/run" run --case $cases
 	jq -e '[.cases[] | select(.outcome != "green") | select(.reason | startswith("cannot be made here: ") | not)] == []' "$FOLDER/host.json" ||
 		{ jq -c '.cases[] | select(.outcome != "green")' "$FOLDER/host.json"; return 1; }
 	# Those that every kernel can make.
@@ -178,16 +188,54 @@ misbehaves() {
 }
 
 @test "who is not told of the network's own NAT64 prefix is red behind it, for what is refused and for what is reached" {
-	local root
-	root=$(awk '$0 ~ / - cgroup2 / { print $5; exit }' /proc/self/mountinfo)/nctest-conform-untold-$$
-	mkdir "$root"
 	printf '#!/bin/sh\njq -c '"'if has(\"nat64\") then .nat64 = \"\" else . end'"' | "%s" "$@"\n' "$top/build/drivers/run" >"$FOLDER/untold"
 	chmod 755 "$FOLDER/untold"
-	matrix untold "$FOLDER/untold" netcordon:run-provider@dev --driver-options "{\"netcordon\":\"$netcordon\",\"mutant\":\"$top/build/mutant/netcordon\",\"root\":\"$root\"}" \
-		--case public.nat64.listed.6,public.nat64.own.listed.6,public.nat64.own.6
+	own untold "$FOLDER/untold" run --case public.nat64.listed.6,public.nat64.own.listed.6,public.nat64.own.6
+	only untold red public.nat64.own.listed.6 public.nat64.own.6
+}
+
+# A driver of `attach` that takes its time behind each command, and notes who stands in the cgroup then, and what he has open.
+slow_attach() {
+	cat >"$FOLDER/slow" <<-END
+		#!/bin/bash
+		request=\$(cat)
+		"$top/build/drivers/attach" "\$1" <<<"\$request" || exit
+		[ "\$1" = exec ] || exit 0
+		sleep $1
+		cgroup=\$(jq -r '.state.root + "/" + .state.instance[:16]' <<<"\$request")
+		while read -r pid; do echo "\$(tr '\0' ' ' <"/proc/\$pid/cmdline")"\$(readlink /proc/\$pid/fd/*); done <"\$cgroup/cgroup.procs" >>"$FOLDER/kept"
+	END
+	chmod 755 "$FOLDER/slow"
+}
+
+@test "attach: the instance lives on between two commands, by a process that has nothing open" {
+	slow_attach 2
+	own kept "$FOLDER/slow" attach --case separate.credential
+	only kept green
+	# In the enforced run and in the mutant's, and nobody else.
+	[ "$(sed 's/ [0-9]* / /' "$FOLDER/kept" | uniq -c | xargs)" = "2 sleep /dev/null /dev/null /dev/null" ] || { cat "$FOLDER/kept"; return 1; }
+}
+
+@test "attach: a program of somebody else that is there before the first command stops the launch" {
+	own before "$top/build/drivers/attach" attach --case deny.foreign.launch.4
+	jq -e '.cases[0] | .outcome == "green" or (.reason | startswith("cannot be made here: "))' "$FOLDER/before.json" || { cat "$FOLDER/before.json"; return 1; }
+}
+
+@test "attach: an interrupted matrix leaves no process and no cgroup" {
+	local root pid kept=
+	root=$(own_root torn)
+	slow_attach 30
+	mkdir "$root"
+	timeout -s KILL 100 "$netcordon" conform --driver "$FOLDER/slow" --provider netcordon:attach-provider@dev --driver-options "$(own_options "$root")" \
+		--case separate.credential >/dev/null 2>&1 3>&- &
+	pid=$!
+	eventually 200 "kept=\$(cat '$root'/whole/*/cgroup.procs 2>/dev/null) && grep -qs ^sleep /proc/\$kept/cmdline" || kept=''
+	pkill -TERM -P $pid || true
+	wait $pid || true
+	[ -n "$kept" ]
+	run ! kill -0 "$kept"
 	find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	[ ! -d "$root" ]
-	only untold red public.nat64.own.listed.6 public.nat64.own.6
 }
 
 @test "what a client says on its standard error is not the operator's" {
