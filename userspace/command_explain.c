@@ -48,21 +48,6 @@ static char *profile_path(const struct nc_invocation *invocation, struct nc_erro
 	return path;
 }
 
-static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
-{
-	const struct nc_settings settings = nc_prefix_settings(invocation->config.nat64, invocation->config.nat64_count);
-	NC_FREE char *path = profile_path(invocation, reterr), *text = NULL;
-	size_t length;
-	int ret;
-
-	if (!path)
-		return reterr->status;
-	ret = nc_profile_read(path, &text, &length, reterr);
-	if (ret < 0)
-		return nc_invocation_profile_hint(invocation, ret, reterr);
-	return nc_profile_parse(text, length, &settings, ret_profile, reterr);
-}
-
 /* The floor and the prefixes in the form in which the kernel has them. The caller frees *ret_floor. */
 static int host_part(const struct nc_config *config, struct nc_settings *ret_settings, struct nc_explain_floor **ret_floor, size_t *ret_count,
 		     struct nc_error *reterr)
@@ -133,11 +118,13 @@ static int ask(const struct nc_invocation *invocation, const struct nc_profile *
 int nc_command_explain(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct nc_profile *profile = NULL;
+	NC_FREE char *path = NULL;
 	int ret;
 
 	if (!nc_option(invocation, NC_OPTION_PROFILE) && !nc_option(invocation, NC_OPTION_INSTANCE))
 		return nc_command_explain_word(invocation, reterr);
-	ret = read_profile(invocation, &profile, reterr);
+	path = profile_path(invocation, reterr);
+	ret = path ? nc_invocation_load(invocation, path, &profile, reterr) : reterr->status;
 	if (ret == 0)
 		ret = ask(invocation, profile, reterr);
 	nc_profile_free(profile);

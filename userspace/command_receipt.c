@@ -11,7 +11,6 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "conform_statement.h"
-#include "host.h"
 #include "json.h"
 #include "output.h"
 #include "statement.h"
@@ -222,20 +221,6 @@ static int apply_ceiling(const struct nc_invocation *invocation, struct nc_capab
 	return check_bound(invocation, *ret_effective, reterr);
 }
 
-static int read_profile(const struct nc_invocation *invocation, struct nc_profile **ret_profile, struct nc_error *reterr)
-{
-	const struct nc_settings settings = nc_prefix_settings(invocation->config.nat64, invocation->config.nat64_count);
-	NC_FREE char *path = nc_invocation_profile(invocation, reterr);
-	NC_FREE char *text = NULL;
-	size_t length;
-	int r;
-
-	if (!path)
-		return reterr->status < 0 ? reterr->status : -EINVAL;
-	r = nc_profile_read(path, &text, &length, reterr);
-	return r < 0 ? r : nc_profile_parse(text, length, &settings, ret_profile, reterr);
-}
-
 static int read_receipt(const struct nc_invocation *invocation, struct nc_receipt *receipt, struct nc_error *reterr)
 {
 	const char *path = nc_option(invocation, NC_OPTION_RECEIPT);
@@ -274,11 +259,12 @@ static void print_admitted(const struct nc_capability *capability, const json_t 
 
 static int admit(const struct nc_invocation *invocation, struct nc_capability *capability, struct nc_error *reterr)
 {
+	NC_FREE char *path = nc_invocation_profile(invocation, reterr);
 	struct nc_profile *profile = NULL;
 	struct nc_receipt receipt = {0};
 	NC_JSON json_t *effective = NULL;
 	bool consulted;
-	int r = read_profile(invocation, &profile, reterr);
+	int r = path ? nc_invocation_load(invocation, path, &profile, reterr) : reterr->status;
 
 	if (!r)
 		r = apply_ceiling(invocation, capability, &effective, reterr);

@@ -17,6 +17,7 @@
 #include "config.h"
 #include "error.h"
 #include "loader.h"
+#include "profile.h"
 
 /* Exit statuses of every command, with what they mean; those from 4 on are answers of the commands that they name. `run`, `exec` and
  * `attach` follow the shell instead: the command's own status, or NC_EXIT_OURS, _NOT_RUNNABLE, _NOT_FOUND of launch.h. */
@@ -150,6 +151,8 @@ char *nc_invocation_profile(const struct nc_invocation *invocation, struct nc_er
 
 /* When `ret` says that it could not be read: adds the rule above as a hint. Returns `ret`. */
 int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr);
+/* Reads the profile at such a path, or another's: judged by the configuration's NAT64 prefixes, and refused with that hint. */
+int nc_invocation_load(const struct nc_invocation *invocation, const char *path, struct nc_profile **ret_profile, struct nc_error *reterr);
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
 

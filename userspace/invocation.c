@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cleanup.h"
 #include "commands.h"
+#include "host.h"
 #include "mutants.h"
 #include "other_build.h"
 #include "revision.h"
@@ -104,4 +105,11 @@ int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, 
 	if (ret < 0 && reterr->code == NC_E_PROFILE_UNREADABLE && reterr->status == -ENOENT && profile && !is_path(profile))
 		nc_error_hint(reterr, "a word alone is a name in the profile folder; a file is ./%s or %s.json", profile, profile);
 	return ret;
+}
+
+int nc_invocation_load(const struct nc_invocation *invocation, const char *path, struct nc_profile **ret_profile, struct nc_error *reterr)
+{
+	const struct nc_settings settings = nc_prefix_settings(invocation->config.nat64, invocation->config.nat64_count);
+
+	return nc_invocation_profile_hint(invocation, nc_profile_load(path, &settings, ret_profile, reterr), reterr);
 }

@@ -170,14 +170,6 @@ static int read_capability(const char *path, struct nc_capability *capability, s
 	return r ?: nc_capability_parse(text, length, capability, reterr);
 }
 
-static int read_profile(const char *path, struct nc_profile **ret_profile, struct nc_error *reterr)
-{
-	NC_FREE char *text = NULL;
-	size_t length;
-
-	return nc_profile_read(path, &text, &length, reterr) ?: nc_profile_parse(text, length, NULL, ret_profile, reterr);
-}
-
 int nc_library_admission(const char *profile_path, const char *capability_path, const char *receipt_path, char **ret_json,
 			 struct nc_library_error *ret_error)
 {
@@ -186,7 +178,7 @@ int nc_library_admission(const char *profile_path, const char *capability_path, 
 	struct nc_receipt receipt = {0};
 	struct nc_error error = {0};
 	bool consulted = false;
-	int r = read_capability(capability_path, &capability, &error) ?: read_profile(profile_path, &profile, &error);
+	int r = read_capability(capability_path, &capability, &error) ?: nc_profile_load(profile_path, NULL, &profile, &error);
 
 	if (ret_json)
 		*ret_json = NULL;

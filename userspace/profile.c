@@ -298,3 +298,12 @@ int nc_profile_parse(const char *text, size_t length, const struct nc_settings *
 	*ret_profile = profile;
 	return 0;
 }
+
+int nc_profile_load(const char *path, const struct nc_settings *settings, struct nc_profile **ret_profile, struct nc_error *reterr)
+{
+	NC_FREE char *text = NULL;
+	size_t length;
+	int r = nc_profile_read(path, &text, &length, reterr);
+
+	return r < 0 ? r : nc_profile_parse(text, length, settings, ret_profile, reterr);
+}

@@ -77,6 +77,8 @@ int nc_profile_read(const char *path, char **ret_text, size_t *ret_length, struc
  * rest of it nothing is asked). NULL: only 64:ff9b::/96 is known.
  */
 int nc_profile_parse(const char *text, size_t length, const struct nc_settings *settings, struct nc_profile **ret_profile, struct nc_error *reterr);
+/* Both, for whoever needs the bytes no more. */
+int nc_profile_load(const char *path, const struct nc_settings *settings, struct nc_profile **ret_profile, struct nc_error *reterr);
 void nc_profile_free(struct nc_profile *profile); /* NULL is fine */
 
 /* Does a destination of either authority open its address for every name: a name with wire any? */

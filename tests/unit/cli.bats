@@ -249,6 +249,23 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	[[ $output == *address_not_public* ]]
 }
 
+@test "explain and admit read a profile alike: by its name, with a hint where there is none, and by the network's own prefixes" {
+	local asked
+	printf '{"version": 1, "profiles": "%s", "nat64": ["2001:4860:64::/96"]}' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/c"
+	printf '{"version": 1, "network": {"mode": "allowlist", "destinations": [{"host": "2001:4860:64::a00:5", "port": 443}]}}' >"$BATS_TEST_TMPDIR/behind.json"
+	for asked in "explain [2001:4860:64::a00:5]:443" "admit --capability run"; do
+		# shellcheck disable=SC2086 # the words of a command
+		set -- $asked
+		refused 3 profile_unreadable "$nc" "$@" "${conf[@]}" --profile wbe
+		says "a word alone is a name in the profile folder"
+		refused 3 profile_unreadable "$nc" "$@" "${conf[@]}" --profile ./wbe
+		[[ $line != *"a word alone"* ]]
+		"$nc" "$@" "${conf[@]}" --profile behind
+		refused 2 profile_invalid "$nc" "$@" --config "$BATS_TEST_TMPDIR/c" --profile behind
+		says /network/destinations/0/host
+	done
+}
+
 @test "explain: a word is a reason or an error code" {
 	"$nc" explain "${conf[@]}" server_name_mismatch | grep -q 'ECONNABORTED.*ETIMEDOUT' # how it ends has nobody else to say it
 	"$nc" explain "${conf[@]}" address_not_public | grep -q 'not global unicast'
