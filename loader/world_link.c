@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netlink/addr.h>
+#include <netlink/attr.h>
 #include <netlink/errno.h>
+#include <netlink/msg.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
 #include <netlink/route/link/veth.h>
@@ -14,7 +17,10 @@
 #include <netlink/route/route.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include "world_link.h"
+
+#define LOCAL_STEPS 5000 /* of 1 ms */
 
 /* libnl's own numbers say less than the errno they stand for, so its sentence is the detail. */
 static int failed(int nlerr, const char *what, const char *whom, struct nc_error *reterr)
@@ -122,6 +128,47 @@ int nc_link_up(struct nl_sock *socket, const char *name, int *ret_index, struct 
 	return r < 0 ? failed(r, "set up the link", name, reterr) : 0;
 }
 
+static int note_type(struct nl_msg *message, void *type)
+{
+	*(unsigned char *)type = ((struct rtmsg *)nlmsg_data(nlmsg_hdr(message)))->rtm_type;
+	return NL_OK;
+}
+
+/* Where would a packet to the address go? RTN_UNSPEC: nowhere. */
+static int ask_type(struct nl_sock *socket, struct nl_addr *address, unsigned char *ret_type)
+{
+	struct rtmsg question = {.rtm_family = AF_INET6, .rtm_dst_len = 128};
+	struct nl_msg *message = nlmsg_alloc_simple(RTM_GETROUTE, 0);
+	int r = -NLE_NOMEM;
+
+	*ret_type = RTN_UNSPEC;
+	if (message && nlmsg_append(message, &question, sizeof(question), NLMSG_ALIGNTO) == 0 && nla_put_addr(message, RTA_DST, address) == 0) {
+		nl_socket_modify_cb(socket, NL_CB_VALID, NL_CB_CUSTOM, note_type, ret_type);
+		r = nl_send_auto(socket, message);
+		/* The answer, then the acknowledgement; or an error alone. */
+		r = r < 0 ? r : nl_recvmsgs_default(socket);
+		r = r < 0 || *ret_type == RTN_UNSPEC ? r : nl_wait_for_ack(socket);
+		nl_socket_modify_cb(socket, NL_CB_VALID, NL_CB_DEFAULT, NULL, NULL);
+	}
+	nlmsg_free(message);
+	return r;
+}
+
+/* The kernel acknowledges an IPv6 address at once and takes it into use in a worker of its own: what arrives before that is lost. */
+static int wait_until_local(struct nl_sock *socket, struct nl_addr *address)
+{
+	unsigned char type;
+
+	for (int i = 0; i < LOCAL_STEPS; i++) {
+		int r = ask_type(socket, address, &type);
+
+		if (type == RTN_LOCAL || r == -NLE_NOMEM)
+			return r;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return -NLE_AGAIN;
+}
+
 int nc_link_address(struct nl_sock *socket, int index, const union nc_address *address, int prefix_length, struct nc_error *reterr)
 {
 	struct nl_addr *local = nl_of(address, prefix_length);
@@ -136,6 +183,8 @@ int nc_link_address(struct nl_sock *socket, int index, const union nc_address *a
 		if (!mapped(address))
 			rtnl_addr_set_flags(request, IFA_F_NODAD);
 		r = rtnl_addr_add(socket, request, 0);
+		if (!r && !mapped(address))
+			r = wait_until_local(socket, local);
 	}
 	nl_addr_put(local);
 	rtnl_addr_put(request);

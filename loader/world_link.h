@@ -19,7 +19,7 @@ int nc_link_pair(struct nl_sock *socket, const char *here, const char *there, in
 int nc_link_remove(struct nl_sock *socket, const char *name, struct nc_error *reterr);
 /* Sets the device up and returns its index. */
 int nc_link_up(struct nl_sock *socket, const char *name, int *ret_index, struct nc_error *reterr);
-/* prefix_length counts in the mapped form: 128 is one address of either family. Without duplicate address detection. */
+/* prefix_length counts in the mapped form: 128 is one address of either family. Without duplicate address detection; in use when it returns. */
 int nc_link_address(struct nl_sock *socket, int index, const union nc_address *address, int prefix_length, struct nc_error *reterr);
 /*
  * Tells the device `index` behind `socket` that `neighbour` lives at the link address of `device` behind `theirs`, for good. Without it the first packet
