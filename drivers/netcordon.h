@@ -42,7 +42,7 @@ json_t *netcordon_ready(const json_t *request, json_t **ret_state);
 /* Starts a command line that stays, and waits until its evidence says that everything is in force. */
 int netcordon_start(const json_t *state, struct line *line, const char *evidence);
 bool netcordon_has_begun(const char *evidence);
-#define NETCORDON_IDLE_SECONDS "60" /* longer than any case: of `sleep`, where an instance must have a process in it */
+#define NETCORDON_IDLE_SECONDS "300" /* longer than any case, also on a slow machine: of `sleep`, where an instance must have a process in it */
 /* The refusal with the first line of netcordon's own errors. */
 json_t *netcordon_refusal(const json_t *state, const char *code);
 /* Runs `line -- COMMAND` of the request; netcordon's own failure (125) becomes a refusal with its words. */
