@@ -29,8 +29,8 @@ else
 endif
 
 # Another machine's: CC="aarch64-linux-gnu-gcc --sysroot=FOLDER", B=FOLDER, and a PROGRAM that runs here to write the manual (tests/vm/foreign).
-TRIPLET  := $(shell $(CC) -dumpmachine)
-SYSROOT  := $(filter-out /,$(shell $(CC) -print-sysroot))
+TRIPLET  := $(or $(shell $(CC) -print-multiarch 2>/dev/null),$(shell $(CC) -dumpmachine))
+SYSROOT  := $(filter-out /,$(shell $(CC) -print-sysroot 2>/dev/null))
 ARCH     := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(firstword $(subst -, ,$(TRIPLET)))))
 PROGRAM  ?= $B/netcordon
 WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla

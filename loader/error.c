@@ -14,7 +14,8 @@ static const struct {
 	int exit_status;
 } errors[NC_E_COUNT] = {[NC_E_NONE] = {"none", "no error", 0}, NC_ERRORS(NC_ERROR_WORD)};
 
-static int error_fill(struct nc_error *reterr, enum nc_error_code code, int status, const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int error_fill(struct nc_error *reterr, enum nc_error_code code, int status, const char *format,
+							    va_list arguments)
 {
 	reterr->code = code;
 	reterr->status = status < 0 ? status : 0;

@@ -29,7 +29,7 @@
 
 static __thread char last_warning[192]; /* libbpf's own words, for the error's detail */
 
-static int keep_warning(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int keep_warning(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	size_t length;
 

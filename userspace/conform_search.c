@@ -179,8 +179,6 @@ pid_t nc_conform_find(const char *word)
 
 	/* The client itself, and not those who carry its command line to it: its arguments begin with its own path. */
 	for (size_t i = 0; i < count; i++) {
-		NC_FREE char *client = NULL;
-
 		snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pids[i]);
 		if (!in_process_file(pids[i], "cmdline", word))
 			continue;

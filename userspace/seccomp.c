@@ -143,9 +143,9 @@ static int add_rule(scmp_filter_ctx filter, const struct rule *rule)
 	if (rule->match == KIND) /* SOCK_TYPE_MASK of linux/net.h: the bits above are flags */
 		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, 0xf, rule->value);
 	if (rule->match == ABOVE)
-		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_GT, rule->value);
+		compare[count++] = SCMP_CMP(rule->argument, SCMP_CMP_GT, rule->value, 0);
 	if (rule->match == EQUAL_AND_PROTOCOL)
-		compare[count++] = SCMP_CMP(2, SCMP_CMP_NE, NETLINK_ROUTE);
+		compare[count++] = SCMP_CMP(2, SCMP_CMP_NE, NETLINK_ROUTE, 0);
 	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((unsigned)rule->error), number, count, compare);
 }
 
