@@ -105,7 +105,7 @@ static json_t *attempt(const struct nc_theatre *theatre, const char *words, cons
 	snprintf(wait, sizeof(wait), "%d", wait_ms);
 	snprintf(payload, sizeof(payload), "%s\n", token);
 	command = json_pack("[s,s,s,s,s]", theatre->client, "-t", wait, "-p", payload);
-	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
+	for (char *word = copy ? strtok_r(copy, " ", &state) : NULL; word; word = strtok_r(NULL, " ", &state))
 		json_array_append_new(command,
 				      json_string(*word == '%' && word[1] && !word[2] ? placeholder(theatre, word[1], stage, to, port) : word));
 	return command;

@@ -146,7 +146,7 @@ finding() {
 	fi
 	ended
 	if [ "$status" -eq 134 ] && [ "${failed#* }" = getrandom ]; then # libsodium ends the process that gets no randomness
-		nothing_left 1 || nothing_left || echo "something is left"
+		nothing_left 1 2>/dev/null || nothing_left || echo "something is left"
 	elif [ "$status" -ne 125 ] || [ "$(wc -l <"$WORLD/out")" -ne 1 ]; then
 		echo "status $status: $(cat "$WORLD/out")"
 	fi
