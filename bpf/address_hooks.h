@@ -3,7 +3,8 @@
  * address_hooks.h - connect and sendmsg decide; recvmsg and getpeername keep the redirect to the resolver out of sight
  *
  *   connect4/6   TCP and UDP connect(), TCP Fast Open and io_uring included: the verdict, and the admission into the label
- *   sendmsg4/6   every unconnected UDP send, and v4-mapped ones through sendmsg4: the verdict, nothing cached
+ *   sendmsg4/6   every unconnected UDP send, and v4-mapped ones through sendmsg4: the verdict, nothing cached. And each with control data: no device of
+ *                the sender's choice
  *   recvmsg4/6   a reply of the resolver is shown as coming from the server that was asked
  *   getpeername4/6  likewise
  *
@@ -21,6 +22,10 @@
 #define NC_REFUSE 0 /* the kernel turns it into EPERM */
 
 #define NC_LOOPBACK4 NC_BE32(0x7f000001)
+
+/* As an event's `detail` has an option: its level, and its number. */
+#define NC_OPTION_PKTINFO 8
+#define NC_OPTION_PKTINFO6 (41u << 16 | 50)
 
 static __always_inline void nc_flow_from_call(struct nc_flow *flow, struct bpf_sock_addr *ctx, int family)
 {
@@ -156,6 +161,35 @@ static __always_inline void nc_redirect_mapped(struct bpf_sock_addr *ctx, const 
 	ctx->user_port = slot->resolver_port_be;
 }
 
+/*
+ * The device that control data asks for (IP_PKTINFO, IPV6_PKTINFO), by the number of the option; 0: none that matters. On a link without a route there the
+ * kernel takes every address for a neighbour's, so that whoever answers on that link would be the listed address: what SO_BINDTODEVICE is refused for. The
+ * program is shown the source address that was asked for, and in the kernel the device stands beside it. An address of one link needs a device, loopback is
+ * the backstop's to judge, and what a socket is bound to is no choice of the workload's.
+ */
+static __always_inline __u32 nc_device_asked(struct bpf_sock_addr *ctx, const struct bpf_sock *socket, int family, const union nc_address *to)
+{
+	const struct bpf_sock_addr_kern *call = (const void *)ctx;
+	const struct ipcm_cookie *ipv4;
+	const struct flowi6 *ipv6;
+	const char *source = 0;
+	int device = 0, unread;
+
+	if (!nc_reads_kernel || nc_address_of_link(to) || !bpf_core_field_exists(call->t_ctx))
+		return 0;
+	unread = bpf_core_read(&source, sizeof(source), &call->t_ctx);
+	if (family == 4) {
+		ipv4 = (const void *)(source - bpf_core_field_offset(struct ipcm_cookie, addr));
+		unread |= bpf_core_read(&device, sizeof(device), &ipv4->oif);
+	} else {
+		ipv6 = (const void *)(source - bpf_core_field_offset(struct flowi6, saddr));
+		unread |= bpf_core_read(&device, sizeof(device), &ipv6->__fl_common.flowic_oif);
+	}
+	if (!unread && (!device || device == NC_LOOPBACK_IFINDEX || device == (int)socket->bound_dev_if))
+		return 0;
+	return family == 4 ? NC_OPTION_PKTINFO : NC_OPTION_PKTINFO6;
+}
+
 /* connect4, connect6, sendmsg4, sendmsg6 are this. */
 static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family, int hook)
 {
@@ -181,10 +215,16 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 	if (nc_decide_socket(label, slot, slot && nc_current_inside(slot), flow.protocol, &verdict)) {
 		if (!label || !slot)
 			return NC_REFUSE;
+		if (sends && NC_CHECK(OPTION))
+			sighting.detail = nc_device_asked(ctx, socket, family, &flow.destination);
+		if (sighting.detail)
+			nc_verdict_set(&verdict, NC_DENY, NC_REASON_OPTION_REFUSED);
 		/* send() with control data on a connected socket: the kernel shows an all-zero address. The backstop sees where it really goes. */
-		if (sends && !flow.port_be && !flow.destination.halves[0] && (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
+		else if (sends && !flow.port_be && !flow.destination.halves[0] &&
+			 (ipv4 ? !flow.destination.words_be[3] : !flow.destination.halves[1]))
 			return NC_PASS;
-		nc_decide_destination(slot, &flow, &verdict);
+		else
+			nc_decide_destination(slot, &flow, &verdict);
 	}
 	if (!slot) /* nobody to count it for */
 		return NC_REFUSE;

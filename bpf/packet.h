@@ -21,8 +21,7 @@
 #define NC_ETH_P_IPV6 0x86dd
 #define NC_PROTO_ICMPV6 58
 #define NC_PROTO_HOPOPTS 0
-#define NC_TCP_FLAGS_AT 13    /* RFC 9293, 3.1 */
-#define NC_LOOPBACK_IFINDEX 1 /* in every network namespace (LOOPBACK_IFINDEX of linux/net.h) */
+#define NC_TCP_FLAGS_AT 13 /* RFC 9293, 3.1 */
 
 /* A packet that is meant to die on the way makes a router its destination, and control data of sendmsg sets what setsockopt is refused. No destination is
  * 32 hops away, and no system starts with less (RFC 1340 says 64). */

@@ -4,7 +4,8 @@
  *
  *   sock_create  labels TCP and UDP sockets of the families INET and INET6, refuses every other protocol there: UDP-Lite, ICMP, SCTP, DCCP, MPTCP
  *                and raw sockets have packets that no address hook sees
- *   bind4/6      a fixed local port only in a private network namespace with open loopback; the resolver's port never
+ *   bind4/6      a fixed local port only in a private network namespace with open loopback; the resolver's port never. No address of one link: with it
+ *                the kernel binds the socket to the device that was named beside it, also when nobody has that address, and for IPv4 too
  *   setsockopt   an allowlist for each level: what is not named could change where packets go after the verdict
  *
  * Not seen here: other families (seccomp, LSM), sockets made in another cgroup (guard.h), listen() without bind (packet_hooks.h).
@@ -85,6 +86,8 @@ static __always_inline int nc_decide_bind(struct bpf_sock_addr *ctx, int family,
 	nc_flow_from_call(&flow, ctx, family);
 	if (NC_CHECK(AUTHORITY) && !nc_current_inside(slot))
 		return nc_refuse_socket(slot, label->slot, NC_REASON_AUTHORITY_MISMATCH, hook, flow.protocol, 0);
+	if (nc_address_of_link(&flow.destination))
+		return nc_refuse_socket(slot, label->slot, NC_REASON_BIND_REFUSED, hook, flow.protocol, NC_BE16(flow.port_be));
 	if (!flow.port_be)
 		return NC_PASS;
 	if ((slot->flags & NC_SLOT_LOOPBACK_OPEN) && (label->flags & NC_LABEL_HOME_NETNS) && flow.port_be != slot->resolver_port_be)

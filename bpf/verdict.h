@@ -45,6 +45,7 @@
 
 #define NC_PROTO_TCP 6
 #define NC_PROTO_UDP 17
+#define NC_LOOPBACK_IFINDEX 1 /* in every network namespace (LOOPBACK_IFINDEX of linux/net.h) */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NC_BE16(value) ((__be16)(((value)&0xff) << 8 | ((value) >> 8 & 0xff)))
@@ -94,6 +95,14 @@ static __always_inline int nc_address_loopback(const union nc_address *address)
 	if (address->words_be[2] == NC_BE32(0xffff))
 		return (address->words_be[3] & NC_BE32(0xff000000)) == NC_BE32(0x7f000000);
 	return !address->words_be[2] && address->words_be[3] == NC_BE32(1);
+}
+
+/* fe80::/10, and multicast of the interface's or link's scope: an address that means nothing without a device. */
+static __always_inline int nc_address_of_link(const union nc_address *address)
+{
+	__u8 first = address->bytes[0], second = address->bytes[1];
+
+	return (first == 0xfe && (second & 0xc0) == 0x80) || (first == 0xff && ((second & 0x0f) == 1 || (second & 0x0f) == 2));
 }
 
 static __always_inline void nc_verdict_set(struct nc_verdict *verdict, __u8 decision, __u8 reason)

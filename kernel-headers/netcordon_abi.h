@@ -78,7 +78,7 @@ union nc_address {
 	X(PORT_ZERO, 25, "port_zero", DENY, "port 0 is not a destination")                                                                           \
 	X(INTERNAL_ERROR, 26, "internal_error", DENY, "a program could not decide, and what cannot be decided is refused")                           \
 	X(BIND_REFUSED, 32, "bind_refused", DENY, "a fixed local port is only for a private network namespace with open loopback")                   \
-	X(OPTION_REFUSED, 33, "option_refused", DENY, "the socket option could change where packets go")                                             \
+	X(OPTION_REFUSED, 33, "option_refused", DENY, "the option, or control data, could change where packets go")                                  \
 	X(UNIX_PEER, 34, "unix_peer", DENY, "the unix socket's peer cannot be shown to be of the same authority")                                    \
 	X(FAMILY_REFUSED, 35, "family_refused", DENY, "the address family is past what the cordon can see")                                          \
 	X(PASSED_SOCKET, 36, "passed_socket", DENY, "the socket was handed in from outside")                                                         \

@@ -48,6 +48,29 @@ struct msghdr {
 	void *msg_name;
 };
 
+/* What a program of sendmsg4 or sendmsg6 is really given. */
+struct bpf_sock_addr_kern {
+	void *t_ctx; /* where the source address stands: `addr` of the first, `saddr` of the second below */
+};
+
+struct ipcm_cookie {
+	__be32 addr;
+	int oif;
+};
+
+struct flowi_common {
+	int flowic_oif;
+};
+
+struct in6_addr {
+	unsigned char bytes[16];
+};
+
+struct flowi6 {
+	struct flowi_common __fl_common;
+	struct in6_addr saddr;
+};
+
 struct sk_buff {
 	unsigned char *head;
 	unsigned int end;

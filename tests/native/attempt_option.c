@@ -2,7 +2,7 @@
 /* attempt_option.c - socket options and control messages that send packets elsewhere than the address says */
 #include "attempt.h"
 
-#include <linux/in6.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +176,35 @@ enum outcome verb_bindtodevice(struct attempt *a, char **args)
 	if (fd < 0 || step(a, "setsockopt", setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, args[0], (socklen_t)strlen(args[0]))) || dial(a, fd, &peer))
 		return fail(a);
 	return talk(a, fd);
+}
+
+/* Bound to an address of one link the socket is bound to that link's device, and stays so when nobody has the address and bind() fails. */
+enum outcome verb_bind_device(struct attempt *a, char **args)
+{
+	struct peer source = peer_of(args[1], "0"), peer = peer_of(args[3], args[4]);
+	int fd = open_socket(a, AF_INET6, strcmp(args[0], "tcp") == 0 ? SOCK_STREAM : SOCK_DGRAM, 0);
+
+	((struct sockaddr_in6 *)&source.address)->sin6_scope_id = if_nametoindex(args[2]);
+	if (fd < 0 || (step(a, "bind", bind(fd, peer_sockaddr(&source), source.length)) && a->error != EADDRNOTAVAIL) || dial(a, fd, &peer))
+		return fail(a);
+	return talk(a, fd);
+}
+
+/* No device of that name: the message asks for none. */
+enum outcome verb_udp_device(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	bool v6 = peer.address.ss_family == AF_INET6;
+	struct in_pktinfo ipv4 = {.ipi_ifindex = (int)if_nametoindex(args[0])};
+	struct in6_pktinfo ipv6 = {.ipi6_ifindex = if_nametoindex(args[0])};
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0);
+
+	if (fd < 0)
+		return fail(a);
+	if (v6 && IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)&peer.address)->sin6_addr)) /* a source of the same kind: 0.0.0.0, mapped */
+		ipv6.ipi6_addr.s6_addr[10] = ipv6.ipi6_addr.s6_addr[11] = 0xff;
+	return v6 ? send_control(a, fd, &peer, IPPROTO_IPV6, IPV6_PKTINFO, &ipv6, sizeof(ipv6))
+		  : send_control(a, fd, &peer, IPPROTO_IP, IP_PKTINFO, &ipv4, sizeof(ipv4));
 }
 
 enum outcome verb_ttl(struct attempt *a, char **args)

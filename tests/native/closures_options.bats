@@ -4,14 +4,37 @@
 
 load helpers
 
+# Listed too, and nobody's but a neighbour's who claims it: on a second link, to which no route leads.
+BESIDE=93.184.216.77 BESIDE6=2606:2800:220:1::77
+
+# A namespace "beside", at the other end of wl1. What its witness hears stands where the internet's does.
+beside_up() {
+	export AWAY=$NET-beside
+	ip netns add "$AWAY"
+	ip -n "$WL" link add wl1 type veth peer name away0 netns "$AWAY"
+	ip -n "$WL" addr add 100.64.8.2/24 dev wl1
+	ip -n "$WL" addr add fd78::2/64 dev wl1 nodad
+	local address
+	for address in $BESIDE/32 100.64.8.1/24; do ip -n "$AWAY" addr add $address dev away0; done
+	for address in $BESIDE6/128 fd78::1/64; do ip -n "$AWAY" addr add $address dev away0 nodad; done
+	ip -n "$WL" link set wl1 up && ip -n "$AWAY" link set lo up && ip -n "$AWAY" link set away0 up
+	ip -n "$WL" -6 route add $BESIDE6 dev wl1 metric 2000 # IPv6 wants a route for a device; a blackhole stands before it
+	ip -n "$WL" -6 route add blackhole $BESIDE6 metric 1000
+	NET=$AWAY witness net tcp $BESIDE 443 udp $BESIDE 443 tcp $BESIDE6 443 udp $BESIDE6 443
+}
+
 setup_file() {
 	world_up
 	world_listen
-	base_profile
+	beside_up
+	profile tcp $PUB_A 443 udp $PUB_A 443 tcp $PUB6_A 443 udp $PUB6_A 443 tcp $BESIDE 443 udp $BESIDE 443 tcp $BESIDE6 443 udp $BESIDE6 443
 	attach_up
 }
 
-teardown_file() { world_down; }
+teardown_file() {
+	world_down
+	ip netns del "$AWAY"
+}
 
 @test "IPv6 routing headers: the listed address does not carry a packet to another" {
 	ONE_WAY=1 closed option_refused EPERM $PUB6_B routing-header $PUB6_B $PUB6_A 443
@@ -57,6 +80,22 @@ teardown_file() { world_down; }
 		refused EPERM setsockopt
 	done
 	refusal option_refused
+}
+
+@test "a device of one's choice by an address of one link: a neighbour there that claims a listed address is not dialled" {
+	local protocol
+	for protocol in tcp udp; do
+		closed bind_refused EPERM "$BESIDE 443" bind-device $protocol fe80::dead wl1 ::ffff:$BESIDE 443
+		closed bind_refused EPERM "$BESIDE6 443" bind-device $protocol fe80::dead wl1 $BESIDE6 443
+		opened "$PUB6_A 443" bind-device $protocol :: wl1 $PUB6_A 443
+	done
+}
+
+@test "a device of one's choice by control data: likewise" {
+	local to
+	for to in $BESIDE $BESIDE6; do closed option_refused EPERM "$to 443" udp-device wl1 $to 443; done
+	closed option_refused EPERM "$BESIDE 443" udp-device wl1 ::ffff:$BESIDE 443
+	for to in $PUB_A $PUB6_A; do opened "$to 443" udp-device none $to 443; done
 }
 
 @test "options that could move packets or reopen a path: refused at every level" {
