@@ -226,7 +226,8 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		else
 			nc_decide_destination(slot, &flow, &verdict);
 	}
-	if (!slot) /* nobody to count it for */
+	/* Nobody to count it for: whoever has the slot of an instance that has ended has nothing to do with its sockets. */
+	if (!slot || (NC_CHECK(LABEL) && slot->generation != label->generation))
 		return NC_REFUSE;
 	if (family == 6)
 		ipv4 = nc_address_is_ipv4(&flow.destination);

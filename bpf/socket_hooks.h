@@ -259,6 +259,7 @@ int setsockopt(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *socket = ctx->sk;
 	struct nc_label *label = 0;
+	struct nc_slot *slot = 0;
 
 	if (NC_CHECK(OPTION) && nc_option_swallowed(ctx->level, ctx->optname)) {
 		ctx->optlen = -1; /* the kernel's own handler is passed over, and the call succeeds */
@@ -270,9 +271,12 @@ int setsockopt(struct bpf_sockopt *ctx)
 	}
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
-	if (!label) /* not a socket of the internet families: refused, with nobody to count it for */
+	if (label)
+		slot = nc_slot_at(label->slot);
+	/* not a socket of the internet families, or of an instance that has ended: refused, with nobody to count it for */
+	if (!slot || slot->generation != label->generation)
 		return NC_REFUSE;
-	return nc_refuse_socket(nc_slot_at(label->slot), label->slot, NC_REASON_OPTION_REFUSED, NC_HOOK_SETSOCKOPT, 0,
+	return nc_refuse_socket(slot, label->slot, NC_REASON_OPTION_REFUSED, NC_HOOK_SETSOCKOPT, 0,
 				(__u32)ctx->level << 16 | ((__u32)ctx->optname & 0xffff));
 }
 

@@ -161,3 +161,55 @@ moved_while_ending() {
 @test "attach: exec into an instance that is ending is refused, and what ran before is told" { by_attach; refused_while_ending; }
 @test "run: what enters past exec while the drain waits is told, and ended before the counters are read" { by_run; moved_while_ending; }
 @test "attach: what enters past exec while the drain waits is told, and ended before the counters are read" { by_attach; moved_while_ending; }
+
+@test "a socket that outlived its instance says nothing in the evidence of whoever has the slot now" {
+	cat >"$WORLD/keeper.py" <<-'PYTHON'
+		import array, os, socket, sys, time
+		there, world, address = socket.socket(socket.AF_UNIX), sys.argv[1], sys.argv[2]
+		there.settimeout(20)
+		there.bind(world + "/keeper")
+		os.chmod(world + "/keeper", 0o777)
+		there.listen(1)
+		print("listening", flush=True)
+		giver, _ = there.accept()
+		_, control, _, _ = giver.recvmsg(16, socket.CMSG_SPACE(4))
+		kept = socket.socket(fileno=array.array("i", control[0][2])[0])
+		giver.send(b"kept")
+		until = time.monotonic() + 20
+		while not os.path.exists(world + "/use") and time.monotonic() < until:
+		    time.sleep(0.02)
+		for attempt in (lambda: kept.connect((address, 443)), lambda: kept.sendto(b"x", (address, 443)),
+		                lambda: kept.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)):
+		    try:
+		        attempt()
+		        print("done", flush=True)
+		    except OSError as error:
+		        print(error.errno, flush=True)
+		open(world + "/used", "w").close()
+	PYTHON
+	"$netcordon" host down --root "$ROOT" >/dev/null
+	echo '{"version": 1, "pools": {"instances": 1}}' >"$WORLD/one.conf" # the next instance has the slot that the first one had
+	export RUN_OPTIONS="--config $WORLD/one.conf"
+	MEMBERS='"accept_gaps":["unix_sockets"]' base_profile
+	in_wl timeout 60 python3 "$WORLD/keeper.py" "$WORLD" $PUB_C >"$WORLD/keeper.out" 2>&1 3>&- &
+	local keeper=$! next
+	eventually 30 "grep -q listening $WORLD/keeper.out"
+	as user scm-send udp "$WORLD/keeper"
+	through
+	mark
+	rm -rf "$WORLD/evidence"
+	cordon sleep 30 3>&- &
+	next=$!
+	eventually 100 "[ -f $WORLD/evidence/launch.json.sig ] && [ -f $WORLD/evidence/checkpoint.json.sig ]"
+	touch "$WORLD/use"
+	eventually 50 "[ -f $WORLD/used ]"
+	"$netcordon" stop --root "$ROOT" "$(jq -r .instance "$WORLD/evidence/launch.json")" >/dev/null
+	wait $keeper $next || true
+	[ "$(grep -cx 1 "$WORLD/keeper.out")" -eq 3 ] || { cat "$WORLD/keeper.out" >&2; return 1; }
+	nothing_reached $PUB_C
+	[ -f "$WORLD/evidence/closing.json" ]
+	run jq -c 'select(.decision? == "deny" or .kind? == "repeats")' "$WORLD/evidence/events.jsonl"
+	[ -z "$(grep -E "$PUB_C|generation_stale|option_refused" <<<"$output")" ] || { echo "$output" >&2; return 1; }
+	jq -e '.counters.workload | (.generation_stale // 0 | tonumber) == 0 and (.option_refused // 0 | tonumber) == 0' "$WORLD/evidence/closing.json"
+	"$netcordon" host down --root "$ROOT" >/dev/null
+}
