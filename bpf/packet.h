@@ -218,14 +218,13 @@ static __always_inline int nc_packet_follows(struct __sk_buff *skb)
 
 /*
  * Neighbour discovery (RFC 4861: hop limit 255) and multicast listener reports (RFC 3810: hop limit 1, behind a hop-by-hop header) of the kernel's
- * own sockets, at link scope. Without them IPv6 dies in a namespace that is created inside the cgroup. The socket of a workload never gets here: it
- * has a label, or none could be made.
+ * own sockets, at link scope. Without them IPv6 dies in a namespace that is created inside the cgroup. Whether the socket is one of the kernel's own
+ * the caller asks: a raw one that is older than the cordon sends the same forms, to anywhere and with anything behind them.
  */
 static __always_inline int nc_packet_is_housekeeping(struct __sk_buff *skb, const struct nc_packet *packet)
 {
-	const __u8 *to = packet->destination.bytes;
 	__u8 hop_by_hop[8], type;
-	int link_scope = (to[0] == 0xff && (to[1] & 0x0f) == 2) || (to[0] == 0xfe && (to[1] & 0xc0) == 0x80);
+	int link_scope = nc_address_of_link(&packet->destination);
 
 	if (packet->family != 6)
 		return 0;

@@ -80,6 +80,17 @@ static __always_inline struct bpf_sock *nc_packet_socket(struct __sk_buff *skb)
 	return socket ? bpf_sk_fullsock(socket) : 0;
 }
 
+/* Was the socket behind a packet made by the kernel for itself? 1 also where the kernel does not let a program see. */
+NC_VERIFIED_ALONE int nc_packet_is_kernels(struct __sk_buff *skb)
+{
+	const struct sk_buff *real = (const void *)skb;
+	struct sock *sk = 0;
+
+	if (!nc_reads_kernel)
+		return 1;
+	return !bpf_core_read(&sk, sizeof(sk), &real->sk) && sk && BPF_CORE_READ_BITFIELD_PROBED(sk, sk_kern_sock);
+}
+
 /* What stands at the other end of a packet that leaves. */
 static __always_inline void nc_far_end(struct nc_flow *far, const struct nc_packet *packet, const struct nc_label *label)
 {
@@ -110,7 +121,7 @@ NC_VERIFIED_ALONE int nc_egress_packet(struct __sk_buff *skb)
 	if (socket)
 		label = bpf_sk_storage_get(&labels, socket, 0, 0);
 	if (!label)
-		return !NC_CHECK(LABEL) || nc_packet_is_housekeeping(skb, &packet) ? NC_PASS : NC_REFUSE;
+		return !NC_CHECK(LABEL) || (nc_packet_is_housekeeping(skb, &packet) && nc_packet_is_kernels(skb)) ? NC_PASS : NC_REFUSE;
 	slot = nc_slot_at(label->slot);
 	if (!slot || (NC_CHECK(LABEL) && (!slot->generation || slot->generation != label->generation)))
 		return NC_REFUSE;

@@ -38,6 +38,7 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	unsigned char sk_kern_sock : 1; /* a bit of a word: read with its place (BPF_CORE_READ_BITFIELD_PROBED) */
 };
 
 struct socket {
@@ -72,6 +73,7 @@ struct flowi6 {
 };
 
 struct sk_buff {
+	struct sock *sk;
 	unsigned char *head;
 	unsigned int end;
 };

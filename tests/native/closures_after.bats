@@ -221,6 +221,64 @@ print(word(lambda: t.connect(('$PUB_A', 443))), word(lambda: u.sendto(b'x', ('$P
 	EVIDENCE=attached refusal authority_mismatch
 }
 
+@test "a raw socket that is older than the cordon: not even the forms of neighbour discovery leave it, for anywhere" {
+	cat >"$WORLD/old.py" <<-'PYTHON'
+		import os, socket, sys, time
+		raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+		raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+		raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+		def solicit():
+		    for kind, to in (135, sys.argv[1]), (136, sys.argv[1]), (133, "ff02::2%wl0"):
+		        try:
+		            raw.sendto(bytes([kind, 0, 0, 0, 0, 0, 0, 0]) + b"EXFILTRATED " * 4, (to.split("%")[0], 0, 0, socket.if_nametoindex("wl0") if "%" in to else 0))
+		            print("sent", flush=True)
+		        except PermissionError:
+		            print("refused", flush=True)
+		solicit()
+		until = time.monotonic() + 30
+		while not os.path.exists(sys.argv[2]) and time.monotonic() < until:
+		    time.sleep(0.02)
+		solicit()
+	PYTHON
+	local solicitation='.event=="packet" and .way=="in" and .protocol==58 and (.dst==$a or .length==110)' old cgroup=$ROOT/attached-old
+	mkdir "$cgroup"
+	mark
+	inside attached-old python3 "$WORLD/old.py" $PUB6_B "$WORLD/sealed" >"$WORLD/old.out" 2>&1 3>&- &
+	old=$!
+	eventually 50 "[ \$(grep -c sent $WORLD/old.out) -eq 3 ]"
+	fence
+	arrived "$solicitation" $PUB6_B
+	rm -rf "$WORLD/attached"
+	"$netcordon" attach --cgroup "$cgroup" --profile "$WORLD/profile.json" --root "$ROOT" --netns /run/netns/"$WL" --evidence "$WORLD/attached" \
+		--key "$WORLD/key.pem" 3>&- >"$WORLD/attach.out" 2>&1 &
+	echo $! >"$WORLD/attach.pid"
+	eventually 150 "[ -f $WORLD/attached/launch.json.sig ]"
+	eventually 50 "inside attached-old $tools/attempt port-zero 127.0.0.1 2>/dev/null | grep -q EPERM"
+	mark
+	touch "$WORLD/sealed"
+	wait $old
+	[ "$(grep -c refused "$WORLD/old.out")" -eq 3 ] || { cat "$WORLD/old.out" >&2; return 1; }
+	fence
+	no_arrival "$solicitation" $PUB6_B
+}
+
+@test "two namespaces that are made inside find each other: the kernel's own solicitations and answers pass" {
+	attach_up
+	# shellcheck disable=SC2016
+	run attached unshare -n bash -c '
+		unshare -n sleep 30 & other=$!
+		until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
+		ip link add a0 type veth peer name b0 address 02:00:00:00:09:02 netns $other
+		ip addr add fd79::1/64 dev a0 nodad && ip link set a0 up
+		nsenter -t $other -n sh -c "ip addr add fd79::2/64 dev b0 nodad && ip link set b0 up"
+		sleep 0.2
+		ip neigh replace fd79::2 dev a0 lladdr 02:00:00:00:09:02 nud probe
+		for i in $(seq 60); do ip neigh show fd79::2 | grep -q REACHABLE && break; sleep 0.1; done
+		ip neigh show fd79::2
+		kill $other'
+	[[ $output == *REACHABLE* ]] || { echo "$output" >&2; return 1; }
+}
+
 @test "a connected socket that outlives its child cgroup: the programs still run for it" {
 	attach_up
 	mark
