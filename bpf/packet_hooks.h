@@ -186,7 +186,7 @@ NC_VERIFIED_ALONE int nc_egress_name_refused(struct __sk_buff *skb, __u64 what)
 	sighting.name_length = NC_FOUND_LENGTH(what);
 	sighting.name_at = NC_FOUND_AT(what) & 0x1ffff;
 	if (sighting.name_length)
-		sighting.name_hash = nc_name_sum(skb, sighting.name_at, sighting.name_length);
+		sighting.name_hash = nc_name_sum(skb, sighting.name_at, sighting.name_length, slot->generation);
 	nc_note_name(skb, slot, &far, &verdict, &sighting);
 	return NC_REFUSE;
 }

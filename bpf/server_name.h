@@ -411,22 +411,55 @@ static inline __attribute__((always_inline)) int nc_name_key_fill(struct nc_name
 	return 1;
 }
 
-/* A number that tells names apart where they are counted, and nowhere else: nothing is allowed because of it. */
-NC_VERIFIED_ALONE __u64 nc_name_sum(struct __sk_buff *skb, __u32 at, __u32 length)
+/* One round of SipHash (Aumasson, Bernstein 2012). */
+#define NC_TURNED(word, by) ((word) << (by) | (word) >> (64 - (by)))
+static inline __attribute__((always_inline)) void nc_sip_round(__u64 state[4])
 {
-	__u64 sum = length;
+	state[0] += state[1];
+	state[1] = NC_TURNED(state[1], 13) ^ state[0];
+	state[0] = NC_TURNED(state[0], 32);
+	state[2] += state[3];
+	state[3] = NC_TURNED(state[3], 16) ^ state[2];
+	state[0] += state[3];
+	state[3] = NC_TURNED(state[3], 21) ^ state[0];
+	state[2] += state[1];
+	state[1] = NC_TURNED(state[1], 17) ^ state[2];
+	state[2] = NC_TURNED(state[2], 32);
+}
+
+static inline __attribute__((always_inline)) void nc_sip_take(__u64 state[4], __u64 word)
+{
+	state[3] ^= word;
+	nc_sip_round(state);
+	nc_sip_round(state);
+	state[0] ^= word;
+}
+
+/*
+ * A number that tells names apart where they are counted, and nowhere else: nothing is allowed because of it. But of two that have the same, only the first
+ * would be told. The names are the workload's to choose, so it is SipHash-2-4, with a key that the workload does not know: its instance's generation. The
+ * words are the name's, the last filled up with zeros, then its length.
+ */
+NC_VERIFIED_ALONE __u64 nc_name_sum(struct __sk_buff *skb, __u32 at, __u32 length, __u64 key)
+{
+	__u64 state[4] = {key ^ 0x736f6d6570736575ull, key ^ 0x646f72616e646f6dull, key ^ 0x6c7967656e657261ull, key ^ 0x7465646279746573ull};
 
 	at &= 0x1ffff;
 	length &= 255;
+	NC_ROLLED
 	for (__u32 i = 0; i < 32; i++) {
 		__u64 word = 0;
 
 		if (8 * i >= length || bpf_skb_load_bytes(skb, at + 8 * i, &word, nc_bounded(length - 8 * i > 8 ? 8 : length - 8 * i, 7)))
 			break;
-		sum = (sum ^ nc_fold(word)) * 0x9e3779b97f4a7c15ull;
-		sum ^= sum >> 29;
+		nc_sip_take(state, nc_fold(word));
 	}
-	return sum;
+	nc_sip_take(state, length);
+	state[2] ^= 0xff;
+	NC_UNROLL
+	for (int i = 0; i < 4; i++)
+		nc_sip_round(state);
+	return state[0] ^ state[1] ^ state[2] ^ state[3];
 }
 
 #endif

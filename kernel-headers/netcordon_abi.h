@@ -332,7 +332,7 @@ struct nc_seen_key {
 	__u8 reason;
 	__u8 authority;
 	__u8 reserved[3];
-	__u64 name_hash; /* of the name that was refused on the wire, so that each is told once; of one that was accepted its id; 0: none */
+	__u64 name_hash; /* of the name that was refused on the wire, keyed, so that each is told once; of one that was accepted its id; 0: none */
 };
 
 struct nc_seen_value {

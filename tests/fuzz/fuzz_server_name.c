@@ -23,7 +23,7 @@ static void check(__u64 found, size_t size)
 		if (key.text[i] != (there >= 'A' && there <= 'Z' ? there + 32 : there))
 			abort();
 	}
-	nc_name_sum(&skb, NC_FOUND_AT(found), NC_FOUND_LENGTH(found));
+	nc_name_sum(&skb, NC_FOUND_AT(found), NC_FOUND_LENGTH(found), 1);
 }
 
 /* A head that a lenient server could understand differently must not have been read: the Host that was found is the only line that begins so. */

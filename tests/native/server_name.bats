@@ -226,6 +226,19 @@ both='"host":"good.example","port":443'
 	grep -qE 'in all .* server_name_listed .*2 times: plain\.example$' <<<"$output"
 }
 
+@test "names that a workload makes for each other's place are each told: none hides behind another" {
+	# Two pairs, made for a sum of multiplications and shifts, whose state after the first eight bytes differs in a known way whatever it began with.
+	local names=('evil.example.com' $'evil.ex\xe1mple*co\xed' 'hide.example.com' $'hide.ex\xe1mple*co\xed') name
+	listed "$both"
+	# shellcheck disable=SC2016
+	cordon sh -c 'getent ahostsv4 good.example >/dev/null; to=$1 tool=$2; shift 2; for name; do "$tool" hello plain "$to" 443 "$name"; done' sh \
+		$PUB_A "$tools/attempt" "${names[@]}" >/dev/null 2>&1 || true
+	for name in 'evil\\.example' 'hide\\.example' 'evil\\.ex[^a]+mple' 'hide\\.ex[^a]+mple'; do
+		event ".reason==\"server_name_mismatch\" and (.server_name|test(\"^$name\"))"
+	done
+	[ "$(jq -s '[.[] | select(.kind=="repeats" and .reason=="server_name_mismatch") | .count | tonumber] | sort == [1,1,1,1]' "$WORLD/evidence/events.jsonl")" = true ]
+}
+
 @test "QUIC to a name is refused with its own reason; wire any opens it, and opens the address for every name" {
 	mark
 	try attempt_user udp-sendto $PUB_A 443
