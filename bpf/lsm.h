@@ -6,7 +6,8 @@
  *   lsm_post_create   labels unix sockets, so that a peer can be recognised
  *   lsm_unix_stream,  a named unix socket may be used when the socket behind the name has a label of the same authority: a workload's own helpers
  *   lsm_unix_send     work, the host's do not
- *   lsm_sendmsg       a TCP or UDP socket that was handed in, connected or not, sends nothing for a task of an instance
+ *   lsm_sendmsg       a TCP or UDP socket that was handed in, connected or not, sends nothing for a task of an instance. Up to Linux 6.4 that is not asked
+ *                     for sendfile() and splice(), and counts for no closure (nc_kernel_pages_unseen)
  *
  * These run for every task of the host: a task that stands in no instance leaves after one look. A kernel may load and attach them and yet never call
  * them (5.10 with its default list of modules): the loader sees each act before it counts as in force, and sets nc_lsm_acts.

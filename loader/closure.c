@@ -35,7 +35,7 @@
 	X(LSM_FAMILY, "lsm_family", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_CREATE)                                            \
 	X(LSM_UNIX, "lsm_unix", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_POST_CREATE, NC_HOOK_LSM_UNIX_STREAM,                  \
 	  NC_HOOK_LSM_UNIX_SEND)                                                                                                                     \
-	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act", NC_HOOK_LSM_SENDMSG)                                         \
+	X(LSM_SENDMSG, "lsm_sendmsg", PROGRAMS, "BPF security hooks that load and act, and see sendfile (Linux 6.5)", NC_HOOK_LSM_SENDMSG)           \
 	X(DEVICE, "device", PROGRAMS, "a cgroup program for devices", NC_HOOK_DEVICE)                                                                \
 	X(SECCOMP, "seccomp", PROCESS_MEASURE, "a workload started by `netcordon run`", 0)                                                           \
 	X(SECCOMP_UNIX, "seccomp_unix", PROCESS_MEASURE, "a workload started by `netcordon run` whose profile does not accept the gap", 0)           \
@@ -122,7 +122,7 @@ static bool autofs_absent(void)
 #define EVERYWHERE (B(SOCK_CREATE) | B(CONNECT) | B(SENDMSG) | B(EGRESS))
 #define NOT_HANDED_IN (B(SECCOMP) | B(OWN_UID) | B(DESCRIPTORS))
 
-#define ALTERNATIVES_MAX 4
+#define ALTERNATIVES_MAX 5
 
 static const struct path_row {
 	const char *path;
@@ -187,11 +187,11 @@ static const struct path_row {
 	{"listen_after_connect", "dissolving a permitted connection and listening on its socket", {B(INGRESS) | B(EGRESS)}, NULL},
 	{"socket_from_outside",
 	 "an unconnected socket that was made outside: passed, inherited, or older than the cordon",
-	 {B(GUARD), B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
+	 {B(GUARD), B(LSM_SENDMSG), NOT_HANDED_IN | B(LSM_UNIX), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
 	 NULL},
 	{"connected_socket_from_outside",
 	 "a connected socket from outside: passed, inherited, or fetched from another process",
-	 {B(LSM_SENDMSG), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
+	 {B(LSM_SENDMSG), NOT_HANDED_IN | B(LSM_UNIX), NOT_HANDED_IN | B(UNIX_HOOKS), NOT_HANDED_IN | B(SECCOMP_UNIX)},
 	 NULL},
 	{"unix_pathname", "a helper outside behind a unix socket's path", {B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX)}, NULL},
 	{"unix_abstract", "a helper outside behind an abstract unix name", {B(LSM_UNIX), B(UNIX_HOOKS), B(SECCOMP_UNIX)}, NULL},
@@ -253,6 +253,8 @@ static bool mechanism_in_force(const struct mechanism_row *row, const struct nc_
 	if (row->kind == PROCESS_MEASURE && !facts->starts_process)
 		return false;
 	if (row == &mechanisms[MECHANISM_GUARD] && !facts->true_root)
+		return false;
+	if (row == &mechanisms[MECHANISM_LSM_SENDMSG] && facts->pages_unseen)
 		return false;
 	for (size_t i = 0; i < sizeof(row->hooks) && row->hooks[i]; i++) {
 		if (!hook_in_force(facts->effective, row->hooks[i]))
@@ -360,8 +362,10 @@ int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closu
 	int error;
 
 	if (!host) {
+		facts.pages_unseen = nc_kernel_pages_unseen();
 		error = nc_closure_probe(NULL, &list, reterr);
 	} else {
+		facts.pages_unseen = nc_host_pages_unseen(host);
 		error = nc_host_verify(host, -1, &list, reterr);
 		if (!error)
 			error = nc_host_facts(host, &host_facts, reterr);

@@ -321,6 +321,23 @@ static bool acts(enum nc_hook hook, const struct channel *channel, pid_t child, 
 	return before == NOTHING_TO_TRY || ask(channel, hook) == WAS_REFUSED;
 }
 
+/*
+ * Until sendfile() and splice() became a sendmsg() of pages, a socket had a call of its own for them, and socket_sendmsg was not asked. Not to be found out
+ * by trying: where the hook acts, it acts on what it sees.
+ */
+bool nc_kernel_pages_unseen(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "proto_ops", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	bool unseen = !type; /* what cannot be seen is not vouched for */
+
+	for (unsigned int i = 0; type && i < btf_vlen(type); i++)
+		unseen |= !strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), "sendpage");
+	btf__free(btf);
+	return unseen;
+}
+
 /* ---- the probe ---------------------------------------------------------------------------------------------------------------------------------------- */
 
 static int silent(enum libbpf_print_level level, const char *format, va_list arguments)

@@ -163,6 +163,11 @@ bool nc_host_at_top(const struct nc_host *host)
 	return host->root_id == NC_CGROUP_TOP_ID;
 }
 
+bool nc_host_pages_unseen(const struct nc_host *host)
+{
+	return host->book.pages_unseen;
+}
+
 void nc_host_close(struct nc_host *host)
 {
 	if (!host)

@@ -42,7 +42,7 @@ enum nc_map { NC_MAPS(NC_ENUM_MAP) NC_MAP_COUNT };
 
 /* What `up` found out and every launch needs to know: kept in a file, so that a launch asks the kernel for none of it again. Program ids are
  * handed out in a circle of 2^31, so a stale one does not come to name another program. */
-#define NC_BOOK_MAGIC "ncbook2"
+#define NC_BOOK_MAGIC "ncbook3"
 struct nc_book {
 	char magic[8];
 	uint32_t hooks; /* NC_HOOK_MAX of the writer */
@@ -51,6 +51,7 @@ struct nc_book {
 	uint32_t ring_bytes;		   /* of each */
 	uint32_t program_ids[NC_HOOK_MAX]; /* 0: optional, and this kernel does not take it */
 	uint8_t program_tags[NC_HOOK_MAX][8];
+	uint8_t pages_unseen; /* nc_closure_facts has what this is */
 };
 
 struct nc_host {

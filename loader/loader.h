@@ -68,7 +68,8 @@ void nc_host_close(struct nc_host *host); /* NULL is fine */
 int nc_host_settings(struct nc_host *host, const struct nc_host_options *options, struct nc_settings *ret_settings, struct nc_error *reterr);
 /* The host's own folder below the runtime folder, 0700 root; it goes with the host. */
 const char *nc_host_folder(const struct nc_host *host);
-bool nc_host_at_top(const struct nc_host *host); /* its root is the hierarchy's own */
+bool nc_host_at_top(const struct nc_host *host);       /* its root is the hierarchy's own */
+bool nc_host_pages_unseen(const struct nc_host *host); /* of nc_closure_facts */
 /* Detaches and unpins everything of this host; HOST_BUSY while an instance lives unless `force`, which ends them first. Orphans are cleaned. */
 int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr);
 
@@ -153,6 +154,7 @@ struct nc_closure_facts {
 	bool true_root;				   /* the guard stands at the hierarchy's own root */
 	bool starts_process; /* provider `run`: netcordon takes the process measures (seccomp, user, descriptors, ...) itself and fails without them.
 			      * For `attach` and `oci-hook` somebody else took them or did not, and nobody here can vouch for it */
+	bool pages_unseen;   /* what is handed to a socket (sendfile, splice) takes a way that no security hook is asked about, as up to Linux 6.4 */
 	bool unix_gap_accepted; /* the profile accepted named unix sockets as a gap: nothing judges them */
 	bool names_open;	/* the profile lists a name whose address is open for every name (wire any) */
 };
@@ -168,6 +170,7 @@ const char *nc_closure_state_word(enum nc_closure_state state); /* "gap", "in_fo
 /* Finds what acts on this kernel without a host: fills *ret_list (nc_effective_free) with hook words only. `scratch_parent`: an existing cgroup below
  * which a scratch one is made and removed; NULL: the hierarchy's root. */
 int nc_closure_probe(const char *scratch_parent, struct nc_effective_list *ret_list, struct nc_error *reterr);
+bool nc_kernel_pages_unseen(void); /* of nc_closure_facts, asked of the kernel */
 
 /* ---- instances ------------------------------------------------------------------------------------------------------------------------------ */
 

@@ -486,6 +486,7 @@ int nc_object_install(struct nc_host *host, const char *pins, const struct nc_ho
 	nc_memlock_restore(&limit);
 	if (r)
 		return r;
+	book.pages_unseen = nc_kernel_pages_unseen();
 	book.instances = sizes.instances;
 	book.rings = sizes.rings;
 	book.ring_bytes = sizes.ring_bytes;

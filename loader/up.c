@@ -99,6 +99,7 @@ static int book_from_pins(struct nc_host *host, struct nc_error *reterr)
 		book.program_ids[hook] = info.id;
 		memcpy(book.program_tags[hook], info.tag, sizeof(info.tag));
 	}
+	book.pages_unseen = nc_kernel_pages_unseen();
 	host->book = book;
 	return 0;
 }

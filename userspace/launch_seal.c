@@ -52,6 +52,7 @@ int nc_launch_choose_filter(struct nc_launch *launch, bool starts_process, struc
 	struct nc_closure_facts facts = {
 		.effective = &launch->effective,
 		.true_root = nc_host_at_top(launch->host),
+		.pages_unseen = nc_host_pages_unseen(launch->host),
 		.starts_process = starts_process,
 		.unix_gap_accepted = launch->profile->unix_gap_accepted,
 		.names_open = nc_profile_names_open(launch->profile),

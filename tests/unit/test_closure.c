@@ -145,6 +145,20 @@ static void a_guard_below_the_root_is_not_one(void **state)
 	assert_int_equal(row_of(below, &list, "socket_from_outside").state, NC_CLOSURE_GAP);
 }
 
+static void a_hook_that_does_not_see_pages_is_no_closure(void **state)
+{
+	struct nc_effective_list list = all_but("connect_unix");
+	struct nc_closure_facts blind = attach, blind_run = run;
+
+	(void)state;
+	assert_string_equal(row_of(attach, &list, "connected_socket_from_outside").mechanism, "lsm_sendmsg");
+	blind.pages_unseen = blind_run.pages_unseen = true;
+	assert_int_equal(row_of(blind, &list, "connected_socket_from_outside").state, NC_CLOSURE_GAP);
+	/* nobody outside can hand anything to what `run` starts */
+	assert_int_equal(row_of(blind_run, &list, "connected_socket_from_outside").state, NC_CLOSURE_IN_FORCE);
+	assert_non_null(strstr(row_of(blind_run, &list, "connected_socket_from_outside").mechanism, "lsm_unix"));
+}
+
 static void an_open_name_is_a_gap(void **state)
 {
 	struct nc_effective_list list = all_but(NULL);
@@ -167,6 +181,7 @@ int main(void)
 		cmocka_unit_test(unix_peers),
 		cmocka_unit_test(measures_count_only_for_who_starts_the_process),
 		cmocka_unit_test(a_guard_below_the_root_is_not_one),
+		cmocka_unit_test(a_hook_that_does_not_see_pages_is_no_closure),
 		cmocka_unit_test(an_open_name_is_a_gap),
 	};
 
