@@ -3,8 +3,8 @@
  * address_hooks.h - connect and sendmsg decide; recvmsg and getpeername keep the redirect to the resolver out of sight
  *
  *   connect4/6   TCP and UDP connect(), TCP Fast Open and io_uring included: the verdict, and the admission into the label
- *   sendmsg4/6   every unconnected UDP send, and v4-mapped ones through sendmsg4: the verdict, nothing cached. And each with control data: no device of
- *                the sender's choice
+ *   sendmsg4/6   every unconnected UDP send, and v4-mapped ones through sendmsg4: the verdict, nothing cached. And each with control data: no device and no
+ *                mark of the sender's choice
  *   recvmsg4/6   a reply of the resolver is shown as coming from the server that was asked
  *   getpeername4/6  likewise
  *
@@ -26,6 +26,7 @@
 /* As an event's `detail` has an option: its level, and its number. */
 #define NC_OPTION_PKTINFO 8
 #define NC_OPTION_PKTINFO6 (41u << 16 | 50)
+#define NC_OPTION_MARK (1u << 16 | 36)
 
 static __always_inline void nc_flow_from_call(struct nc_flow *flow, struct bpf_sock_addr *ctx, int family)
 {
@@ -162,30 +163,34 @@ static __always_inline void nc_redirect_mapped(struct bpf_sock_addr *ctx, const 
 }
 
 /*
- * The device that control data asks for (IP_PKTINFO, IPV6_PKTINFO), by the number of the option; 0: none that matters. On a link without a route there the
- * kernel takes every address for a neighbour's, so that whoever answers on that link would be the listed address: what SO_BINDTODEVICE is refused for. The
- * program is shown the source address that was asked for, and in the kernel the device stands beside it. An address of one link needs a device, loopback is
- * the backstop's to judge, and what a socket is bound to is no choice of the workload's.
+ * The way that control data asks for, beside the address: a device (IP_PKTINFO, IPV6_PKTINFO) or a mark (SO_MARK). The number of the option; 0: none. On a
+ * link without a route there the kernel takes every address for a neighbour's, so that whoever answers on that link would be the listed address: what
+ * SO_BINDTODEVICE is refused for. The program is shown the source address that was asked for, and in the kernel the rest stands beside it. An address of one
+ * link needs a device, loopback is the backstop's to judge, and what the socket itself has is no choice of this call's.
  */
-static __always_inline __u32 nc_device_asked(struct bpf_sock_addr *ctx, const struct bpf_sock *socket, int family, const union nc_address *to)
+static __always_inline __u32 nc_way_asked(struct bpf_sock_addr *ctx, const struct bpf_sock *socket, int family, const union nc_address *to)
 {
 	const struct bpf_sock_addr_kern *call = (const void *)ctx;
 	const struct ipcm_cookie *ipv4;
 	const struct flowi6 *ipv6;
 	const char *source = 0;
-	int device = 0, unread;
+	__u32 device = 0, mark = 0;
+	long unread;
 
-	if (!nc_reads_kernel || nc_address_of_link(to) || !bpf_core_field_exists(call->t_ctx))
+	if (!nc_reads_kernel || !bpf_core_field_exists(call->t_ctx))
 		return 0;
 	unread = bpf_core_read(&source, sizeof(source), &call->t_ctx);
 	if (family == 4) {
 		ipv4 = (const void *)(source - bpf_core_field_offset(struct ipcm_cookie, addr));
-		unread |= bpf_core_read(&device, sizeof(device), &ipv4->oif);
+		unread |= bpf_core_read(&device, sizeof(device), &ipv4->oif) | bpf_core_read(&mark, sizeof(mark), &ipv4->sockc.mark);
 	} else {
 		ipv6 = (const void *)(source - bpf_core_field_offset(struct flowi6, saddr));
-		unread |= bpf_core_read(&device, sizeof(device), &ipv6->__fl_common.flowic_oif);
+		unread |= bpf_core_read(&device, sizeof(device), &ipv6->__fl_common.flowic_oif) |
+			  bpf_core_read(&mark, sizeof(mark), &ipv6->__fl_common.flowic_mark);
 	}
-	if (!unread && (!device || device == NC_LOOPBACK_IFINDEX || device == (int)socket->bound_dev_if))
+	if (mark != socket->mark)
+		return NC_OPTION_MARK;
+	if (!unread && (!device || device == NC_LOOPBACK_IFINDEX || device == socket->bound_dev_if || nc_address_of_link(to)))
 		return 0;
 	return family == 4 ? NC_OPTION_PKTINFO : NC_OPTION_PKTINFO6;
 }
@@ -216,7 +221,7 @@ static __always_inline int nc_decide_call(struct bpf_sock_addr *ctx, int family,
 		if (!label || !slot)
 			return NC_REFUSE;
 		if (sends && NC_CHECK(OPTION))
-			sighting.detail = nc_device_asked(ctx, socket, family, &flow.destination);
+			sighting.detail = nc_way_asked(ctx, socket, family, &flow.destination);
 		if (sighting.detail)
 			nc_verdict_set(&verdict, NC_DENY, NC_REASON_OPTION_REFUSED);
 		/* send() with control data on a connected socket: the kernel shows an all-zero address. The backstop sees where it really goes. */

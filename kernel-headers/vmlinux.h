@@ -54,13 +54,19 @@ struct bpf_sock_addr_kern {
 	void *t_ctx; /* where the source address stands: `addr` of the first, `saddr` of the second below */
 };
 
+struct sockcm_cookie {
+	__u32 mark;
+};
+
 struct ipcm_cookie {
+	struct sockcm_cookie sockc;
 	__be32 addr;
 	int oif;
 };
 
 struct flowi_common {
 	int flowic_oif;
+	__u32 flowic_mark;
 };
 
 struct in6_addr {

@@ -85,6 +85,7 @@ typedef enum outcome verb_run(struct attempt *a, char **args);
 	X("bindtodevice", bindtodevice, 3, "DEVICE ADDR PORT", "SO_BINDTODEVICE, then TCP")                                                          \
 	X("bind-device", bind_device, 5, "tcp|udp SOURCE6 DEVICE ADDR6 PORT", "bind to SOURCE6 with the device as its scope, then connect and send") \
 	X("udp-device", udp_device, 3, "DEVICE ADDR PORT", "one datagram whose control data asks for the device")                                    \
+	X("udp-mark", udp_mark, 3, "MARK ADDR PORT", "one datagram whose control data marks it")                                                     \
 	X("ttl", ttl, 2, "ADDR PORT", "IP_TTL or IPV6_UNICAST_HOPS of 1, then UDP")                                                                  \
 	X("option", option, 5, "v4|v6 tcp|udp LEVEL NAME HEX", "one setsockopt with the bytes given")                                                \
 	X("udplite", udplite, 2, "ADDR PORT", "UDP-Lite connect and send")                                                                           \

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -205,6 +206,15 @@ enum outcome verb_udp_device(struct attempt *a, char **args)
 		ipv6.ipi6_addr.s6_addr[10] = ipv6.ipi6_addr.s6_addr[11] = 0xff;
 	return v6 ? send_control(a, fd, &peer, IPPROTO_IPV6, IPV6_PKTINFO, &ipv6, sizeof(ipv6))
 		  : send_control(a, fd, &peer, IPPROTO_IP, IP_PKTINFO, &ipv4, sizeof(ipv4));
+}
+
+enum outcome verb_udp_mark(struct attempt *a, char **args)
+{
+	struct peer peer = peer_of(args[1], args[2]);
+	uint32_t mark = (uint32_t)strtoul(args[0], NULL, 10);
+	int fd = open_socket(a, peer.address.ss_family, SOCK_DGRAM, 0);
+
+	return fd < 0 ? fail(a) : send_control(a, fd, &peer, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
 }
 
 enum outcome verb_ttl(struct attempt *a, char **args)

@@ -98,6 +98,18 @@ teardown_file() {
 	for to in $PUB_A $PUB6_A; do opened "$to 443" udp-device none $to 443; done
 }
 
+@test "a mark by control data, which a rule of the host sends another way" {
+	local to
+	in_wl ip rule add fwmark 7 lookup 107 && in_wl ip route add $BESIDE dev wl1 table 107
+	in_wl ip -6 rule add fwmark 7 lookup 107 && in_wl ip -6 route add $BESIDE6 dev wl1 table 107
+	for to in $BESIDE $BESIDE6; do
+		CONTROL=attempt WHO=attached closed option_refused EPERM "$to 443" udp-mark 7 $to 443
+		# of a user the kernel itself wants the capability
+		CONTROL=attempt WHO="user root" closed - EPERM "$to 443" udp-mark 7 $to 443
+	done
+	for to in $PUB_A $PUB6_A; do WHO=attached opened "$to 443" udp-mark 0 $to 443; done
+}
+
 @test "options that could move packets or reopen a path: refused at every level" {
 	local row
 	# SO_DONTROUTE, SO_BINDTODEVICE, SO_MARK, SO_ZEROCOPY, SO_TXTIME, SO_BINDTOIFINDEX; IP_TTL, IP_HDRINCL, IP_OPTIONS, IP_FREEBIND, IP_TRANSPARENT,
