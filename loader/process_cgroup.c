@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,6 +155,65 @@ int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error 
 		return r;
 	memcpy(ret_path, path, sizeof(path));
 	return 0;
+}
+
+/* As /proc/PID/cgroup has it for those who live in the process's own cgroup namespace. The caller has one thread, and is back in its own in the end. */
+static int read_path_there(pid_t pid, const char *namespace, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
+{
+	NC_CLOSE int own_fd = open("/proc/self/ns/cgroup", O_RDONLY | O_CLOEXEC);
+	NC_CLOSE int fd = open(namespace, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (own_fd < 0 || fd < 0 || setns(fd, CLONE_NEWCGROUP))
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look from the cgroup namespace of process %d", pid);
+	r = read_path(pid, ret_path, reterr);
+	if (setns(own_fd, CLONE_NEWCGROUP))
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "come back from the cgroup namespace of process %d", pid);
+	return r;
+}
+
+static int is_another(void *context, pid_t pid)
+{
+	return pid != *(const pid_t *)context;
+}
+
+/* 1: nobody but the process lives in the cgroup or below it. */
+static int lives_alone(const char *path, pid_t pid, struct nc_error *reterr)
+{
+	NC_CLOSE int fd = -1;
+	int r = nc_cgroup_open(path, &fd, reterr);
+
+	r = r < 0 ? r : nc_cgroup_each_process_below(fd, is_another, &pid);
+	return r < 0 ? nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the processes of %s", path) : !r;
+}
+
+int nc_cgroup_reach_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
+{
+	char namespace[64], below[NC_PATH_MAX], above[NC_PATH_MAX];
+	struct stat own, its;
+	size_t length, cut;
+	int r = nc_cgroup_of_process(pid, ret_path, reterr);
+
+	snprintf(namespace, sizeof(namespace), "/proc/%d/ns/cgroup", pid);
+	if (r < 0)
+		return r;
+	if (stat("/proc/self/ns/cgroup", &own) || stat(namespace, &its))
+		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at the cgroup namespace of process %d", pid);
+	if (own.st_ino == its.st_ino && own.st_dev == its.st_dev)
+		return 0;
+	r = read_path_there(pid, namespace, below, reterr);
+	if (r < 0)
+		return r;
+	length = strlen(ret_path);
+	cut = strlen(below);
+	if (!strcmp(below, "/") || cut >= length || strcmp(ret_path + length - cut, below))
+		return 0;
+	memcpy(above, ret_path, length - cut);
+	above[length - cut] = '\0';
+	r = lives_alone(above, pid, reterr);
+	if (r > 0)
+		memcpy(ret_path, above, length - cut + 1);
+	return r < 0 ? r : 0;
 }
 
 int nc_cgroup_within(const char *path, const char *above, bool *ret_within, struct nc_error *reterr)

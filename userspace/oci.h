@@ -53,6 +53,7 @@ int nc_oci_profile_open(const char *folder, const char *name, int *ret_fd, struc
 struct nc_oci_container {
 	pid_t pid;
 	int pidfd, sealed_fd;
+	const char *cgroup; /* of the process; the sealed one, or below it */
 	/* what the launch statement says about it */
 	const char *id, *bundle;
 	const char *profile; /* the name in the profile folder */

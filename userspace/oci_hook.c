@@ -84,13 +84,14 @@ int nc_oci_still_there(const struct nc_oci_container *container, const char *cgr
 {
 	struct pollfd ended = {.fd = container->pidfd, .events = POLLIN};
 	char now[NC_PATH_MAX];
-	int r = nc_cgroup_of_process(container->pid, now, reterr);
+	bool within = false;
+	int r = nc_cgroup_of_process(container->pid, now, reterr) ?: nc_cgroup_within(now, cgroup, &within, reterr);
 
 	if (r < 0)
 		return r;
 	if (poll(&ended, 1, 0) != 0)
 		return nc_error_set(reterr, NC_E_CGROUP_INVALID, -ESRCH, "the container's process ended while it was being sealed");
-	if (strcmp(now, cgroup) != 0)
+	if (!within)
 		return nc_error_set(reterr, NC_E_CGROUP_INVALID, -EXDEV, "the container's process was moved from %s to %s", cgroup, now);
 	return 0;
 }
@@ -179,15 +180,16 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 {
 	NC_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, state->pid, 0);
 	NC_CLOSE int profile_fd = -1;
-	char instance[NC_INSTANCE_NAME_MAX + 1], cgroup[NC_PATH_MAX], netns[64], profile[64];
-	struct nc_oci_container container = {.id = state->id, .bundle = state->bundle, .pid = state->pid, .pidfd = pidfd};
+	char instance[NC_INSTANCE_NAME_MAX + 1], cgroup[NC_PATH_MAX], own_cgroup[NC_PATH_MAX], netns[64], profile[64];
+	struct nc_oci_container container = {.id = state->id, .bundle = state->bundle, .pid = state->pid, .pidfd = pidfd, .cgroup = own_cgroup};
 	struct nc_launch_options options = NC_LAUNCH_OPTIONS;
 	struct supervisor supervisor = {.options = &options, .hook = getpid()};
 	int r;
 
 	if (pidfd < 0)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open the container's process %d", state->pid);
-	r = choose_profile(hook, state, &container, &profile_fd, reterr) ?: nc_cgroup_of_process(state->pid, cgroup, reterr);
+	r = choose_profile(hook, state, &container, &profile_fd, reterr) ?: nc_cgroup_of_process(state->pid, own_cgroup, reterr) ?:
+	    nc_cgroup_reach_of_process(state->pid, cgroup, reterr);
 	if (r < 0)
 		return r;
 	supervisor.profile_fd = profile_fd;

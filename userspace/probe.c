@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "heap.h"
 #include "launch_state.h"
+#include "oci.h"
 
 static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int report_fd)
 {
@@ -31,12 +32,22 @@ static _Noreturn void probe_main(const struct nc_order *order, uid_t uid, int re
 	_exit(write(report_fd, &report, sizeof(report)) == (ssize_t)sizeof(report) ? 0 : 121);
 }
 
+/* Beside the container's own process, where there is one: a sealed cgroup above that may not be allowed any process (cgroup-v2, "no internal processes"). */
+static int open_inside(const struct nc_launch *launch)
+{
+	const struct nc_oci_container *container = launch->options->container;
+
+	return container ? open(container->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : openat(nc_claim_cgroup_fd(launch->claim, launch->authority), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static pid_t start_inside(struct nc_launch *launch, const struct nc_order *order, int report_fd, struct nc_error *reterr)
 {
+	NC_CLOSE int inside_fd = open_inside(launch);
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP,
 		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)nc_claim_cgroup_fd(launch->claim, launch->authority),
+		.cgroup = (uint64_t)inside_fd,
 	};
 	const uid_t uid = launch->identity.uid;
 	int status;
@@ -53,7 +64,8 @@ static pid_t start_inside(struct nc_launch *launch, const struct nc_order *order
 
 static int move(struct nc_launch *launch, pid_t pid)
 {
-	NC_CLOSE int fd = openat(nc_claim_cgroup_fd(launch->claim, launch->authority), "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	NC_CLOSE int inside_fd = open_inside(launch);
+	NC_CLOSE int fd = inside_fd < 0 ? -1 : openat(inside_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
 	return fd < 0 || dprintf(fd, "%d", pid) < 0 ? -errno : 0;
 }

@@ -76,6 +76,29 @@ never_ran() {
 	done
 }
 
+@test "a container that a runtime puts below the root of its cgroup namespace is sealed there, and finds no way around" {
+	local script='mkdir /sys/fs/cgroup/out && echo 0 >/sys/fs/cgroup/out/cgroup.procs && tail -n 1 /proc/self/cgroup && exec /tools/attempt tcp $0 443'
+	for to in $PUB_B $PUB_A; do
+		mark
+		ANNOTATIONS='{"run.oci.delegate-cgroup":"inner"}' ARGS=$(jq -nc --arg s "$script" --arg a "$to" '["/bin/sh","-c",$s,$a]') bundle reach
+		mkdir "$WORLD/reach/rootfs/sys"
+		jq '.linux.namespaces += [{type: "cgroup"}] | .mounts += [{destination: "/sys", type: "sysfs", source: "sysfs"},
+			{destination: "/sys/fs/cgroup", type: "cgroup2", source: "cgroup2", options: ["rw"]}]' "$WORLD/reach/config.json" >"$WORLD/config"
+		mv "$WORLD/config" "$WORLD/reach/config.json"
+		run run_container crun reach
+		[[ $output == *0::/out* ]] || { echo "$output" >&2; return 1; } # it can move
+		if [ "$to" = "$PUB_B" ]; then
+			[[ $status -eq 1 && $output == *'"errno":"EPERM"'* ]] || { echo "$output" >&2; return 1; }
+			nothing_reached $PUB_B 443
+		else
+			[ "$status" -eq 0 ] || { echo "$output" >&2; return 1; }
+			reached $PUB_A 443
+		fi
+		rm -rf "$WORLD/reach" "$WORLD/evidence"
+		nothing_left
+	done
+}
+
 @test "the same container without hooks gets out, and check-container finds it" {
 	for runtime in $RUNTIMES; do
 		mark
