@@ -248,7 +248,7 @@ static int look_at_workload(struct nc_launch *launch, struct nc_error *reterr)
 	if (launch->authority != NC_AUTHORITY_PLANE || launch->options->plane_env_fd < 0)
 		return 0;
 	launch->seen_by_workload = malloc(SEEN_MAX);
-	r = launch->seen_by_workload ? nc_cgroup_each_process(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, launch)
+	r = launch->seen_by_workload ? nc_cgroup_each_process_below(nc_claim_cgroup_fd(launch->claim, NC_AUTHORITY_WORKLOAD), look_at_process, launch)
 				     : -ENOMEM;
 	if (r < 0)
 		nc_error_sys(reterr, NC_E_SYSTEM, r, "list the workload's processes");

@@ -96,6 +96,29 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 	gone
 }
 
+@test "behind attach a credential in sight is found in the cgroups below, too" {
+	local name instance below
+	credentials
+	attach_up
+	name=$(cat "$WORLD/attached.name") instance=$(jq -r .instance "$WORLD/attached/launch.json")
+	attached_exec() { timeout 60 "$netcordon" exec --root "$ROOT" "$instance" --plane-env-fd 6 -- /bin/touch "$WORLD/open/ran" 6<"$WORLD/credentials"; }
+	mkdir "$ROOT/$name/below"
+	inside "$name/below" /usr/bin/env X=$secret /bin/sleep 60 3>&- &
+	below=$!
+	eventually 50 "grep -q . $ROOT/$name/below/cgroup.procs"
+	eventually 50 "tr '\0' ' ' <\"/proc/\$(tail -n 1 $ROOT/$name/below/cgroup.procs)/environ\" | grep -q $secret"
+	run attached_exec
+	[[ $status -eq 125 && $output == *credential_leak* ]] || { echo "$output" >&2; return 1; }
+	[ ! -e "$WORLD/open/ran" ]
+	echo 1 >"$ROOT/$name/below/cgroup.kill" 2>/dev/null || kill $below
+	wait $below || true
+	eventually 50 "! grep -q . $ROOT/$name/below/cgroup.procs"
+	attached_exec
+	[ -e "$WORLD/open/ran" ]
+	rm "$WORLD/open/ran"
+	attach_down
+}
+
 @test "a credential that the profile does not name is refused; one whose value the workload has seen, too" {
 	credentials
 	printf 'UNNAMED=%s\0' $secret >"$WORLD/wrong"
