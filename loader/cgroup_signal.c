@@ -63,18 +63,19 @@ static int add(void *context, pid_t pid)
 	return batch->count == AT_ONCE ? flush(batch) : 0;
 }
 
-int nc_cgroup_signal(int cgroup_fd, int number)
+static int signal_one(void *context, int cgroup_fd)
 {
-	struct batch batch = {.cgroup_fd = cgroup_fd, .number = number};
+	struct batch batch = {.cgroup_fd = cgroup_fd, .number = *(const int *)context};
 	int r = nc_cgroup_each_process(cgroup_fd, add, &batch), s = flush(&batch);
 
 	return r < 0 ? r : s;
 }
 
-static int kill_all(void *context, int cgroup_fd)
+int nc_cgroup_signal(int cgroup_fd, int number)
 {
-	(void)context;
-	return nc_cgroup_signal(cgroup_fd, SIGKILL);
+	int r = nc_cgroup_each_below(cgroup_fd, signal_one, &number);
+
+	return nc_cgroup_gone(r) ? 0 : r;
 }
 
 int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr)
@@ -83,6 +84,6 @@ int nc_cgroup_signal_all(int cgroup_fd, struct nc_error *reterr)
 
 	/* so that nothing forks past the list; a frozen task dies of SIGKILL all the same. Where it cannot be frozen, whoever calls looks again */
 	nc_cgroup_write_one(cgroup_fd, "cgroup.freeze");
-	r = nc_cgroup_each_below(cgroup_fd, kill_all, NULL);
-	return r < 0 && !nc_cgroup_gone(r) ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
+	r = nc_cgroup_signal(cgroup_fd, SIGKILL);
+	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "kill the tasks of a cgroup") : 0;
 }

@@ -359,7 +359,7 @@ int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid),
 /* The same for the cgroup and all below it; a cgroup that is removed meanwhile has none. A failure, or an answer of `each`, ends no more than its own cgroup's
  * list: the first is returned when all have been visited. */
 int nc_cgroup_each_process_below(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);
-/* A signal for every process in the cgroup's own list, and for nobody who has the number of one that has ended (cgroup_signal.c). */
+/* A signal for every process in the cgroup and below it, and for nobody who has the number of one that has ended (cgroup_signal.c). */
 int nc_cgroup_signal(int cgroup_fd, int number);
 int nc_cgroup_lists(int cgroup_fd, pid_t pid); /* 1, 0, or a negative errno */
 /* The first network namespace: that of process 1 or, where a hardened init lets nobody look, of the kernel's own thread 2. A descriptor of the caller's, or a

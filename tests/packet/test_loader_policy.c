@@ -469,7 +469,8 @@ static void test_signal_only_who_is_inside(void **state)
 {
 	struct scratch *scratch = *state;
 	struct nc_error error;
-	int fd = open(scratch->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = -1, to = -1;
+	int fd = open(scratch->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = -1, to = -1, below = -1;
+	pid_t ended = 0;
 
 	assert_ok(nc_cgroup_make(fd, "from", &from, &error), &error);
 	assert_ok(nc_cgroup_make(fd, "to", &to, &error), &error);
@@ -484,6 +485,14 @@ static void test_signal_only_who_is_inside(void **state)
 	assert_int_equal(waitpid(gone, NULL, WNOHANG), 0);
 	assert_int_equal(nc_cgroup_signal(to, SIGKILL), 0); /* the twin */
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	/* one that a workload made for itself */
+	assert_ok(nc_cgroup_make(to, "below", &below, &error), &error);
+	there = sleeper_in(below);
+	assert_int_equal(nc_cgroup_signal(to, SIGTERM), 0);
+	for (int i = 0; i < 5000 && (ended = waitpid(there, NULL, WNOHANG)) == 0; i++)
+		usleep(1000);
+	assert_int_equal(ended, there);
+	close(below);
 	assert_ok(nc_cgroup_remove(fd, "from", &error), &error);
 	assert_ok(nc_cgroup_remove(fd, "to", &error), &error);
 	close(from);
