@@ -43,6 +43,9 @@
 	X(MACVTAP, "tun_device", "tapN", MAJOR, "macvtap", "frames, straight to the device below")                                                   \
 	X(IPVTAP, "tun_device", "tapN", MAJOR, "ipvtap", "packets, straight to the device below")                                                    \
 	X(VDPA, "vhost_device", "vhost-vdpa-N", MAJOR, "vhost-vdpa", "an adapter's queues, past the kernel")                                         \
+	X(VDUSE, "vhost_device", "vduse/control", MAJOR, "vduse", "an adapter that the workload plays to the host")                                  \
+	X(UBLK, "fuse_device", "ublk-control", MISC, "ublk-control", "a disk that the workload answers for, or not")                                 \
+	X(UBLK_DISK, "fuse_device", "ublkcN", MAJOR, "ublk-char", "a disk that the workload answers for, or not")                                    \
 	X(RDMA_VERBS, "rdma_device", "infiniband/uverbsN", MAJOR, "infiniband_verbs", "an adapter that sends what no socket sees")                   \
 	X(RDMA_MAD, "rdma_device", "infiniband/umadN", MAJOR, "infiniband_mad", "an adapter that sends what no socket sees")
 
