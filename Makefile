@@ -12,6 +12,7 @@ DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
 EXAMPLEDIR ?= $(DOCDIR)/examples
 DRIVERDIR  ?= $(PREFIX)/lib/netcordon/drivers
+CLIENTDIR  ?= $(PREFIX)/lib/netcordon
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
@@ -58,11 +59,12 @@ BPF_DEPS  := $(wildcard bpf/*.h bpf/*.bpf.c kernel-headers/*.h)
 UNIT      := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PACKET    := $(patsubst tests/packet/%.c,$B/tests/packet/%,$(wildcard tests/packet/test_*.c))
 ATTEMPT   := $(wildcard tests/native/attempt*.c)
-TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $B/tests/native/attempt
+CLIENT    := $B/tests/native/attempt
+TOOLS     := $(patsubst tests/native/%.c,$B/tests/native/%,$(filter-out $(ATTEMPT),$(wildcard tests/native/*.c))) $(CLIENT)
 FUZZERS   := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 DRIVERS := none guard run attach nftables proxy
-all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) ## build the program, the library and the matrix's drivers
+all: $B/netcordon $B/libnetcordon.a $B/netcordon.8 $B/netcordon.bash $(DRIVERS:%=$B/drivers/%) $(CLIENT) ## build the program, the library, the matrix's drivers and its client
 .PHONY: all deps demo check check-unit check-packet check-native check-vm vm-shell deb deb-both conform twice mutants fuzz bench soak install uninstall clean help format
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -231,8 +233,9 @@ $B/tests/packet/%.bpf.o: tests/packet/%.bpf.c $(BPF_DEPS)
 $B/tests/packet/test_server_name_run: | $B/tests/packet/reads_name.bpf.o
 $B/tests/packet/test_pages_run: | $B/tests/packet/sees_pages.bpf.o
 
-# The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files.
-$B/tests/native/attempt: $(ATTEMPT) tests/native/attempt.h
+# The tools that the native ring runs inside and outside the cordon: no part of the product in them. One of them is made of several files; it is the matrix's
+# hostile client too, and installed for that.
+$(CLIENT): $(ATTEMPT) tests/native/attempt.h
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -g $(WARN) $(ATTEMPT) -o $@ -lutil
@@ -384,6 +387,7 @@ INSTALLED = \
 	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
 	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
 	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
+	$(CLIENT):$(CLIENTDIR)/attempt:755 \
 	$B/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
@@ -401,7 +405,7 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DRIVERDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR)/performance $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(CLIENTDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR)/performance $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

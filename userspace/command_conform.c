@@ -27,7 +27,7 @@ const struct argp_option nc_conform_options_table[] = {
 	{"list", NC_OPTION_LIST, NULL, 0, "print the cases and run nothing", 0},
 	{"tap", NC_OPTION_TAP, NULL, 0, "results as TAP", 0},
 	{"bundle", NC_OPTION_BUNDLE, "FOLDER", 0, "write the unsigned statement and the transcripts there; it must not exist", 0},
-	{"client", NC_OPTION_CLIENT, "FILE", 0, "the matrix's hostile client, when it is not beside this program", 0},
+	{"client", NC_OPTION_CLIENT, "FILE", 0, "the matrix's hostile client `attempt`, when it is another than this installation's", 0},
 	{"jobs", NC_OPTION_JOBS, "N", 0, "cases at a time (4, at most 16)", 0},
 	{"listeners", NC_OPTION_LISTENERS, "on|off", 0, "off: nothing listens at the targets, and then nothing may come out green", 0},
 	{0}};
@@ -62,7 +62,6 @@ static int read_options(const struct nc_invocation *invocation, struct nc_confor
 
 	options->driver = nc_option(invocation, NC_OPTION_DRIVER);
 	options->manifest = nc_option(invocation, NC_OPTION_MANIFEST);
-	options->client = nc_option(invocation, NC_OPTION_CLIENT);
 	options->only_case = nc_option(invocation, NC_OPTION_CASE);
 	options->only_fact = nc_option(invocation, NC_OPTION_FACT);
 	if (!options->driver)
@@ -162,7 +161,7 @@ static int work(void *context, const char *scratch)
 int nc_command_conform(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct job job = {.invocation = invocation};
-	char pair[NC_PROVIDER_MAX + NC_REVISION_MAX];
+	char pair[NC_PROVIDER_MAX + NC_REVISION_MAX], client[PATH_MAX];
 	NC_JSON json_t *driver_options = NULL;
 	int r;
 
@@ -171,8 +170,11 @@ int nc_command_conform(struct nc_invocation *invocation, struct nc_error *reterr
 	r = split_pair(invocation, pair, &job.options, reterr);
 	if (!r)
 		r = read_options(invocation, &job.options, &driver_options, reterr);
+	if (!r)
+		r = nc_conform_client(nc_option(invocation, NC_OPTION_CLIENT), client, reterr);
 	if (r < 0)
 		return r;
+	job.options.client = client;
 	if (!invocation->json)
 		job.options.progress = nc_conform_show_progress;
 	signal(SIGPIPE, SIG_IGN);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "clock.h"
 #include "cleanup.h"
@@ -18,6 +19,9 @@
 #include "conform_run.h"
 #include "conform_worker.h"
 #include "loader.h"
+
+#define CLIENT_USAGE "attempt [-t " /* what it says of itself begins so (tests/native/attempt.c) */
+#define CLIENT_USAGE_MS 5000
 
 bool nc_case_applies(const struct nc_case *row, const struct nc_driver *driver)
 {
@@ -189,24 +193,45 @@ void nc_conformance_free(struct nc_conformance *conformance)
 	*conformance = (struct nc_conformance){0};
 }
 
-int nc_conform_client(char ret_path[512], struct nc_error *reterr)
+/* The default: what `make` built, or what `make install` put into PREFIX/lib/netcordon. */
+static int default_client(char ret_path[PATH_MAX], struct nc_error *reterr)
 {
-	static const char *const places[] = {"attempt", "tests/native/attempt", "../libexec/netcordon/attempt"};
-	char self[400];
+	static const char *const places[] = {"tests/native/attempt", "../lib/netcordon/attempt"};
+	char self[PATH_MAX - 64];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
 
-	if (length > 0) {
-		self[length] = '\0';
-		slash = strrchr(self, '/');
-		if (slash)
-			*slash = '\0';
-		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-			snprintf(ret_path, 512, "%s/%s", self, places[i]);
-			if (!access(ret_path, X_OK))
-				return 0;
-		}
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)(slash - self), self, places[i]);
+		if (!access(ret_path, X_OK))
+			return 0;
 	}
-	nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -ENOENT, "the matrix's client `attempt` is not beside this program");
-	return nc_error_hint(reterr, "name it with --client");
+	nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -ENOENT, "the matrix's client `attempt` is neither in %s nor in %s beside this program", places[0],
+		     places[1]);
+	return nc_error_hint(reterr, "name it with --client; `make install` puts it into PREFIX/lib/netcordon");
+}
+
+/* A client that does not run would make each path look as if it were not there: it is asked for its own usage. */
+int nc_conform_client(const char *given, char ret_path[PATH_MAX], struct nc_error *reterr)
+{
+	char *const argv[] = {ret_path, "-h", NULL};
+	NC_FREE char *output = NULL;
+	size_t length = 0;
+	int status = 0, r = 0;
+
+	if (!given)
+		r = default_client(ret_path, reterr);
+	else if (!realpath(given, ret_path))
+		r = nc_error_sys(reterr, NC_E_DRIVER_UNUSABLE, -errno, "--client %s", given);
+	if (r < 0)
+		return r;
+	r = nc_spawn_bounded(argv, "", 0, CLIENT_USAGE_MS, &status, &output, &length, NULL, NULL);
+	if (r < 0)
+		return nc_error_sys(reterr, NC_E_DRIVER_UNUSABLE, r, "run the matrix's client %s", ret_path);
+	if (status == 0 && length > strlen(CLIENT_USAGE) && !memcmp(output, CLIENT_USAGE, strlen(CLIENT_USAGE)))
+		return 0;
+	nc_error_set(reterr, NC_E_DRIVER_UNUSABLE, -ENOEXEC,
+		     WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "the matrix's client %s cannot be executed" : "%s is not the matrix's client",
+		     ret_path);
+	return nc_error_hint(reterr, "--client names the program `attempt`; without it the one of this installation is taken");
 }

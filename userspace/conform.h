@@ -11,6 +11,7 @@
 #define NC_CONFORM_H
 
 #include <jansson.h>
+#include <limits.h>
 #include "conform_case.h"
 #include "driver.h"
 #include "error.h"
@@ -23,7 +24,7 @@ struct nc_conform_options {
 	const char *provider, *provider_revision; /* the pair under test, as the operator says it */
 	const char *manifest;			  /* digest of what is tested, as the operator says it */
 	const json_t *driver_options;		  /* an object, handed to the driver as it is */
-	const char *client;			  /* the hostile client; NULL: beside this program */
+	const char *client;			  /* the hostile client: nc_conform_client */
 	const char *only_case;			  /* ids divided by commas; NULL: all */
 	int jobs;				  /* cases at a time; 0: as many as is usual */
 	int driver_ms;				  /* limit for each verb of the driver; 0: the usual ones */
@@ -72,7 +73,7 @@ bool nc_conform_wanted(const struct nc_conform_options *options, const struct nc
 /* A fact stands when every case of it was run and is green, a twin and a refusal among them. */
 void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT]);
 
-/* The path of the hostile client: beside this program, or in its libexec folder. DRIVER_UNUSABLE when it is nowhere. */
-int nc_conform_client(char ret_path[512], struct nc_error *reterr);
+/* The path of the hostile client: the one that was given, or (NULL) the one that was built or installed with this program. DRIVER_UNUSABLE when it does not run. */
+int nc_conform_client(const char *given, char ret_path[PATH_MAX], struct nc_error *reterr);
 
 #endif

@@ -104,7 +104,7 @@ static void look_again(struct nc_cast *cast, struct nc_result *result, const str
 }
 
 static int build_theatre(const struct nc_conform_options *options, const struct nc_conformance *conformance, struct nc_theatre *theatre,
-			 char client[512], struct nc_error *reterr)
+			 struct nc_error *reterr)
 {
 	static const enum nc_site watched[] = {NC_SITE_CORE, NC_SITE_INTERNET, NC_SITE_PRIVATE, NC_SITE_PLANE};
 	int r = nc_world_new(&theatre->world, reterr);
@@ -113,10 +113,6 @@ static int build_theatre(const struct nc_conform_options *options, const struct 
 	theatre->scratch = options->scratch;
 	theatre->proxied = conformance->driver.proxied;
 	theatre->listeners_off = options->listeners_off;
-	if (!r && !options->client) {
-		r = nc_conform_client(client, reterr);
-		theatre->client = client;
-	}
 	if (!r)
 		r = nc_observer_new(&theatre->observer, reterr);
 	for (size_t i = 0; !r && i < sizeof(watched) / sizeof(*watched); i++)
@@ -159,7 +155,7 @@ static int be_worker(const struct nc_conform_options *options, struct nc_conform
 	struct nc_conform_options own = *options;
 	struct nc_cast cast = {.driver = &conformance->driver, .options = &own};
 	NC_FREE struct nc_late *late = calloc(conformance->count * NC_RUN_COUNT, sizeof(*late));
-	char client[512], scratch[64];
+	char scratch[64];
 	struct nc_error error = {0};
 	int r = late ? nc_conform_adopt(&error) : nc_error_sys(&error, NC_E_SYSTEM, -ENOMEM, "run the cases");
 
@@ -168,7 +164,7 @@ static int be_worker(const struct nc_conform_options *options, struct nc_conform
 	if (!r && (mkdir(scratch, 0755) < 0 || chmod(scratch, 0755) < 0))
 		r = nc_error_sys(&error, NC_E_WORLD_FAILED, -errno, "make %s", scratch);
 	if (!r)
-		r = build_theatre(&own, conformance, &cast.theatre, client, &error);
+		r = build_theatre(&own, conformance, &cast.theatre, &error);
 	if (!r)
 		r = serve(&cast, conformance, late, from, out, &error);
 	if (r < 0 && error.code != NC_E_NONE)

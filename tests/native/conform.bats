@@ -249,6 +249,21 @@ slow_attach() {
 	[[ $output == *case_unknown* ]]
 }
 
+@test "a client that does not run, or is another program, is refused before anything is set up" {
+	asked() { run -"$1" timeout 60 "$netcordon" conform --driver "$top/build/drivers/none" --provider reference:no-enforcement@1 --case deny.tcp.4 --client "$2"; }
+	asked 3 "$BATS_TEST_TMPDIR/nowhere"
+	[[ $output == *"driver_unusable: "*nowhere*"No such file"* && $output != *deny.tcp.4* ]]
+	echo text >"$BATS_TEST_TMPDIR/text"
+	for client in "$BATS_TEST_TMPDIR/text" "$BATS_TEST_TMPDIR"; do
+		asked 3 "$client"
+		[[ $output == *"driver_unusable: "*"cannot be executed"* && $output != *deny.tcp.4* ]]
+	done
+	asked 3 "$(command -v true)"
+	[[ $output == *"driver_unusable: "*"is not the matrix's client"* && $output != *deny.tcp.4* ]]
+	asked 1 "$tools/attempt"
+	[[ $output == *deny.tcp.4*red* ]]
+}
+
 @test "nothing is left behind, when interrupted neither" {
 	local signal pid
 	for signal in INT TERM; do

@@ -23,6 +23,7 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	for driver in none guard run attach nftables proxy; do
 		[ "$(stat -c %a "$root/opt/lib/netcordon/drivers/$driver")" = 755 ]
 	done
+	[ "$(stat -c %a "$root/opt/lib/netcordon/attempt")" = 755 ]
 	[ -f "$root/opt/share/doc/netcordon/drivers.md" ] && [ -f "$root/opt/share/doc/netcordon/conformance.md" ]
 	MANWIDTH=100 man -l "$root/opt/share/man/man8/netcordon.8" | grep -q 'SEALED EGRESS\|sealed egress'
 	make_quietly uninstall
@@ -59,6 +60,18 @@ make_quietly() { make --no-print-directory "$@" PREFIX=/opt DESTDIR="$root"; }
 	make_quietly install
 	run -0 "$root/opt/lib/netcordon/drivers/none" describe <<<'{"version":1,"options":{}}'
 	jq -e '.provider == "reference:no-enforcement" and .version == 1' <<<"$output"
+}
+
+@test "the installed matrix finds its client" {
+	make_quietly install
+	mkdir "$BATS_TEST_TMPDIR/elsewhere"
+	asked() { "$1" conform --driver /does/not/exist --provider reference:no-enforcement@1 --case match.port.tcp.4; }
+	run -3 asked "$root/opt/sbin/netcordon"
+	[[ $output == *"/does/not/exist"* && $output != *client* ]]
+	# the twin: the same program where no client was installed with it
+	cp "$root"/opt/sbin/netcordon* "$BATS_TEST_TMPDIR/elsewhere/"
+	run -3 asked "$BATS_TEST_TMPDIR/elsewhere/netcordon"
+	[[ $output == *"client \`attempt\` is neither"*--client* && $output != *"/does/not/exist"* ]]
 }
 
 @test "the installed examples are valid" {
