@@ -3,7 +3,7 @@
  * edge_ask.c - one name asked for as the resolver would ask: netcordon-edge ask NAME [SERVER...], for `netcordon explain`
  *
  * The servers' replies are parsed here and not in netcordon, by a process that has given up being root. It prints a line `ADDRESS TTL` for each address of
- * either family and exits 0, also when there is none; 1 when no server answered.
+ * either family and exits 0; with no line when the servers say that there is none of either. 1 when that is unknown, since no server answered.
  */
 #include <errno.h>
 #include <grp.h>
@@ -34,8 +34,8 @@ static void print(const struct nc_dns_answer *answer)
 		printf("%s %u\n", nc_address_text(&answer->addresses[i], text), answer->ttl);
 }
 
-/* Whether some server answered. */
-static bool ask(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type)
+/* Whether some server answered; addresses are counted too. */
+static bool ask(const struct nc_upstreams *upstreams, const struct nc_dns_name *name, enum nc_dns_type type, size_t *count)
 {
 	struct nc_lookup *lookup;
 	bool done = false, answered;
@@ -52,6 +52,7 @@ static bool ask(const struct nc_upstreams *upstreams, const struct nc_dns_name *
 			done = nc_lookup_step(lookup, (uint64_t)nc_now_ms());
 	}
 	answered = nc_lookup_answer(lookup)->outcome != NC_DNS_FAILED;
+	*count += nc_lookup_answer(lookup)->count;
 	print(nc_lookup_answer(lookup));
 	nc_lookup_stop(lookup);
 	return answered;
@@ -61,7 +62,8 @@ int nc_edge_ask(int argc, char **argv)
 {
 	struct nc_upstreams upstreams = {.deadline_ms = ASK_MS};
 	struct nc_dns_name name;
-	bool answered;
+	size_t count = 0;
+	bool both;
 
 	if (argc < 3 || nc_dns_name_from_text(argv[2], &name) < 0 || give_up_root() < 0)
 		return 2;
@@ -71,7 +73,7 @@ int nc_edge_ask(int argc, char **argv)
 	if (!upstreams.count && nc_upstreams_from_resolv_conf("/etc/resolv.conf", &upstreams) < 0)
 		return 1;
 	upstreams.deadline_ms = ASK_MS;
-	answered = ask(&upstreams, &name, NC_DNS_A);
-	answered |= ask(&upstreams, &name, NC_DNS_AAAA);
-	return answered ? 0 : 1;
+	both = ask(&upstreams, &name, NC_DNS_A, &count);
+	both &= ask(&upstreams, &name, NC_DNS_AAAA, &count);
+	return both || count ? 0 : 1;
 }

@@ -63,6 +63,7 @@ struct nc_explanation {
 	uint8_t protocol;
 	uint8_t decision;		 /* enum nc_decision */
 	uint8_t reason;			 /* enum nc_reason */
+	bool nameless;			 /* instead of `reason`: the name does not exist, or has no address (nc_explain_ask) */
 	uint8_t address_class;		 /* of a literal; 0: not asked, or a name */
 	bool carries;			 /* the literal is a NAT64 address: */
 	union nc_address carried;	 /* the IPv4 address in it */
@@ -86,7 +87,7 @@ int nc_explain(const struct nc_profile *profile, const struct nc_explain_questio
 
 /*
  * Adds a name's addresses, as the servers (0: those of resolv.conf) have them now, each with what would become of it; other explanations stay as they are. When
- * none may be reached the answer is the first one's. This is the one part that speaks to a network: it asks for names that the profile lists, and no others.
+ * none may be reached the answer is the first one's, and where there is none it is no. This is the one part that speaks to a network: it asks for names that the profile lists, and no others.
  */
 int nc_explain_ask(const struct nc_profile *profile, const struct nc_explain_question *question, const union nc_address *servers, size_t server_count,
 		   struct nc_explanation *explanation, struct nc_error *reterr);

@@ -75,16 +75,17 @@ static void read_addresses(const struct nc_profile *profile, const struct nc_exp
 		;
 }
 
-/* A name that resolves to nothing that may be reached is refused, for the first one's reason. */
+/* A name that resolves to nothing that may be reached is refused, for the first one's reason; so is one that resolves to nothing at all. */
 static void conclude(struct nc_explanation *explanation)
 {
 	for (size_t i = 0; i < explanation->address_count; i++)
 		if (explanation->addresses[i].decision == NC_ALLOW)
 			return;
-	if (!explanation->address_count)
+	if (!explanation->address_count && explanation->asked == NC_EXPLAIN_SILENCE)
 		return;
-	explanation->decision = explanation->addresses[0].decision;
-	explanation->reason = explanation->addresses[0].reason;
+	explanation->nameless = !explanation->address_count;
+	explanation->decision = explanation->nameless ? NC_DENY : explanation->addresses[0].decision;
+	explanation->reason = explanation->nameless ? explanation->reason : explanation->addresses[0].reason;
 	explanation->condition = explanation->ends = "";
 }
 

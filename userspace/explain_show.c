@@ -5,8 +5,10 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include "evidence_names.h"
 #include "explain.h"
 #include "json.h"
+#include "resolver.h"
 
 static const char *protocol_word(uint8_t protocol, char number[8])
 {
@@ -60,6 +62,25 @@ static const char *binding_sentence(const struct nc_explanation *e)
 	       "ClientHello's inner name are not read";
 }
 
+static const struct {
+	const char *word, *sentence;
+} name_reasons[] = {
+#define NAME_REASON(symbol, word, sentence) [NC_##symbol] = {word, sentence},
+	NC_NAME_REASONS(NAME_REASON)
+#undef NAME_REASON
+};
+
+/* As an instance's events would say it: the kernel's reason, or the resolver's where the name leads nowhere. */
+static const char *why_word(const struct nc_explanation *e)
+{
+	return e->nameless ? name_reasons[NC_RESOLVER_NO_NAME].word : nc_reason_word(e->reason);
+}
+
+static const char *why_sentence(const struct nc_explanation *e)
+{
+	return e->nameless ? name_reasons[NC_RESOLVER_NO_NAME].sentence : nc_reason_sentence(e->reason);
+}
+
 static void show_addresses(FILE *stream, const struct nc_explanation *e)
 {
 	char text[NC_ADDRESS_TEXT];
@@ -76,7 +97,7 @@ static void show_addresses(FILE *stream, const struct nc_explanation *e)
 	}
 	if (e->asked != NC_EXPLAIN_NOT_ASKED && !e->address_count)
 		fprintf(stream, "%-9s%s\n", "address",
-			e->asked == NC_EXPLAIN_SILENCE ? "unknown: no name server answered" : "none: the name has none");
+			e->asked == NC_EXPLAIN_SILENCE ? "unknown: no name server answered" : "none");
 }
 
 void nc_explain_text(const struct nc_explanation *e, FILE *stream)
@@ -85,7 +106,7 @@ void nc_explain_text(const struct nc_explanation *e, FILE *stream)
 
 	fprintf(stream, "%s: %s to %s port %u %s\n", nc_decision_word(e->decision), nc_authority_word(e->authority), host_text(&e->host, address),
 		e->port, protocol_word(e->protocol, number));
-	fprintf(stream, "%-9s%s: %s\n", "reason", nc_reason_word(e->reason), nc_reason_sentence(e->reason));
+	fprintf(stream, "%-9s%s: %s\n", "reason", why_word(e), why_sentence(e));
 	fprintf(stream, "%-9s%s\n", "mode", nc_mode_word(e->mode));
 	if (e->address_class)
 		fprintf(stream, "%-9s%s: %s (%s)\n", "class", nc_class_word(e->address_class), nc_class_meaning(e->address_class),
@@ -147,8 +168,8 @@ json_t *nc_explain_json(const struct nc_explanation *e)
 	NC_JSON json_t *object =
 		json_pack("{s:i, s:s, s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s}", "version", 1, "authority", nc_authority_word(e->authority), "mode",
 			  nc_mode_word(e->mode), "host", host_text(&e->host, address), "literal", e->host.literal, "port", (int)e->port, "protocol",
-			  protocol_word(e->protocol, number), "decision", nc_decision_word(e->decision), "reason", nc_reason_word(e->reason),
-			  "sentence", nc_reason_sentence(e->reason));
+			  protocol_word(e->protocol, number), "decision", nc_decision_word(e->decision), "reason", why_word(e), "sentence",
+			  why_sentence(e));
 	json_t *taken = object;
 	int r = object ? 0 : -1;
 

@@ -182,8 +182,9 @@ teardown_file() { names_down; }
 }
 
 @test "explain shows a name, its addresses, the grants and the verdict, and asks for nothing that is not listed" {
-	names_served 'host-record=mixed.example,'$PUB_A 'host-record=mixed.example,'$PRIV 'address=/meta.example/'$META 'address=/other.example/'$PUB_B
-	named mixed.example 443 meta.example 80
+	names_served 'host-record=mixed.example,'$PUB_A 'host-record=mixed.example,'$PRIV 'address=/meta.example/'$META 'address=/other.example/'$PUB_B \
+		'local=/gone.example/' 'txt-record=bare.example,no address'
+	named mixed.example 443 meta.example 80 gone.example 443 bare.example 443
 	: >"$WORLD/dns.log"
 	explain() { in_sup "$netcordon" explain --config "$WORLD/netcordon.conf" --profile "$WORLD/profile.json" "$@"; }
 	run explain mixed.example:443
@@ -196,6 +197,12 @@ teardown_file() { names_down; }
 	run explain meta.example:80
 	[ "$status" -eq 1 ]
 	[[ $output == *"reason   host_floor"* ]]
+	for name in gone bare; do # a name that does not exist, and one that has no address
+		run -1 explain $name.example:443
+		[[ $output == *"deny: workload to $name.example port 443 tcp"*"reason   name_without_address: "* && $output != *grant* ]]
+		run -1 explain --json $name.example:443
+		jq -e '.decision == "deny" and .reason == "name_without_address" and .addresses == []' <<<"$output"
+	done
 	run explain other.example:443
 	[ "$status" -eq 1 ]
 	run ! grep -q 'query.*other' "$WORLD/dns.log"
