@@ -10,7 +10,6 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DATADIR    ?= $(PREFIX)/share/netcordon
 DOCDIR     ?= $(PREFIX)/share/doc/netcordon
-EXAMPLEDIR ?= $(DOCDIR)/examples
 DRIVERDIR  ?= $(PREFIX)/lib/netcordon/drivers
 CLIENTDIR  ?= $(PREFIX)/lib/netcordon
 COMPDIR    ?= $(PREFIX)/share/bash-completion/completions
@@ -357,9 +356,13 @@ $B/netcordon-host.service: system/netcordon-host.service FORCE
 	$(Q)mkdir -p $(@D)
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
-$B/hooks.d.json: examples/hooks.d.json FORCE
+$B/hooks.d.json: examples/hooks.d.json.in FORCE
 	$(Q)mkdir -p $(@D)
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
+# In DOCDIR, at the place that they have here, so that the links between them lead somewhere.
+DOCS := README.md $(wildcard LICENSES/*.txt docs/*.md docs/schema/*.json docs/performance/*.svg) examples/netcordon.conf examples/allowlist.json examples/verify.c
+DOCS_EXECUTABLE := $(wildcard docs/examples/* examples/runner.*)
 
 # source:installed:mode
 INSTALLED = \
@@ -367,32 +370,18 @@ INSTALLED = \
 	$B/netcordon-edge:$(SBINDIR)/netcordon-edge:755 \
 	$B/netcordon.8:$(MANDIR)/man8/netcordon.8:644 \
 	$B/netcordon.bash:$(COMPDIR)/netcordon:644 \
-	$B/capability-run.json:$(DATADIR)/capability/run.json:644 \
-	$B/capability-attach.json:$(DATADIR)/capability/attach.json:644 \
-	$B/capability-oci-hook.json:$(DATADIR)/capability/oci-hook.json:644 \
-	examples/netcordon.conf:$(EXAMPLEDIR)/netcordon.conf:644 \
-	examples/allowlist.json:$(EXAMPLEDIR)/allowlist.json:644 \
-	$(foreach f,runner.mjs runner.py runner.sh,examples/$f:$(EXAMPLEDIR)/$f:755) \
-	examples/verify.c:$(EXAMPLEDIR)/verify.c:644 \
+	$(foreach p,run attach oci-hook,$B/capability-$p.json:$(DATADIR)/capability/$p.json:644) \
 	$(foreach f,$(notdir $(wildcard docs/schema/*.json)),docs/schema/$f:$(DATADIR)/schema/$f:644) \
 	$B/libnetcordon.a:$(LIBDIR)/libnetcordon.a:644 \
 	userspace/netcordon.h:$(INCLUDEDIR)/netcordon.h:644 \
 	$B/netcordon.pc:$(LIBDIR)/pkgconfig/netcordon.pc:644 \
-	docs/runner.md:$(DOCDIR)/runner.md:644 \
-	docs/profile.md:$(DOCDIR)/profile.md:644 \
-	docs/performance.md:$(DOCDIR)/performance.md:644 \
-	$(foreach f,$(notdir $(wildcard docs/performance/*.svg)),docs/performance/$f:$(DOCDIR)/performance/$f:644) \
-	$(foreach f,$(notdir $(wildcard docs/examples/*)),docs/examples/$f:$(EXAMPLEDIR)/$f:644) \
-	docs/formats.md:$(DOCDIR)/formats.md:644 \
-	docs/drivers.md:$(DOCDIR)/drivers.md:644 \
-	docs/conformance.md:$(DOCDIR)/conformance.md:644 \
 	$(foreach d,$(DRIVERS),$B/drivers/$d:$(DRIVERDIR)/$d:755) \
 	$(CLIENT):$(CLIENTDIR)/attempt:755 \
-	$B/hooks.d.json:$(EXAMPLEDIR)/hooks.d.json:644 \
 	$B/netcordon-host.service:$(UNITDIR)/netcordon-host.service:644 \
 	system/netcordon.slice:$(UNITDIR)/netcordon.slice:644 \
-	docs/oci.md:$(DOCDIR)/oci.md:644 \
-	README.md:$(DOCDIR)/README.md:644
+	$(foreach f,$(DOCS),$f:$(DOCDIR)/$f:644) \
+	$(foreach f,$(DOCS_EXECUTABLE),$f:$(DOCDIR)/$f:755) \
+	$B/hooks.d.json:$(DOCDIR)/examples/hooks.d.json:644
 
 install: $(foreach row,$(INSTALLED),$(firstword $(subst :, ,$(row)))) ## install below PREFIX (/usr/local); DESTDIR is put before it
 	$(Q)set -e; for row in $(INSTALLED); do \
@@ -405,7 +394,8 @@ uninstall: ## remove what install put there, and the folders that are netcordon'
 		rest=$${row#*:}; \
 		rm -f "$(DESTDIR)$${rest%:*}"; \
 	done
-	$(Q)for folder in $(DRIVERDIR) $(CLIENTDIR) $(dir $(DRIVERDIR)) $(EXAMPLEDIR) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) $(DOCDIR)/performance $(DOCDIR); do \
+	$(Q)for folder in $(DRIVERDIR) $(CLIENTDIR) $(dir $(DRIVERDIR)) $(DATADIR)/capability $(DATADIR)/schema $(DATADIR) \
+		$(addprefix $(DOCDIR)/,docs/performance docs/schema docs/examples docs examples LICENSES) $(DOCDIR); do \
 		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; \
 	done
 

@@ -18,7 +18,7 @@ teardown() {
 }
 
 @test "Podman: a container reaches what its annotation's profile lists and nothing else; without one, what the default lists" {
-	documented json '"stages"' | diff - <(sed 's,@SBINDIR@,/usr/sbin,' "$top/examples/hooks.d.json")
+	documented json '"stages"' | diff - <(sed 's,@SBINDIR@,/usr/sbin,' "$top/examples/hooks.d.json.in")
 	for RUNTIME in runc crun; do
 		rm -rf "$WORLD/evidence"
 		mark
