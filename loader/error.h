@@ -35,7 +35,7 @@
 	X(MATERIALIZATION_INVALID, "materialization_invalid", 1, "the materialization statement is not for this capability")                         \
 	X(STATEMENT_INVALID, "statement_invalid", 1, "the conformance statement or its bundle is not valid")                                         \
 	X(CASE_UNKNOWN, "case_unknown", 2, "the matrix has no such case or fact")                                                                    \
-	X(DRIVER_UNUSABLE, "driver_unusable", 3, "the provider driver or the matrix's client cannot be started")                                      \
+	X(DRIVER_UNUSABLE, "driver_unusable", 3, "the provider driver or the matrix's client cannot be started")                                     \
 	X(DRIVER_DEADLINE, "driver_deadline", 3, "the provider driver did not answer in time")                                                       \
 	X(DRIVER_CRASHED, "driver_crashed", 3, "the provider driver ended in failure")                                                               \
 	X(DRIVER_GARBAGE, "driver_garbage", 3, "the provider driver's answer is not what docs/drivers.md says")                                      \

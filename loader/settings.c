@@ -165,7 +165,7 @@ int nc_host_idle(struct nc_host *host, const char *what, struct nc_error *reterr
 	r = r < 0 ? r : nc_host_facts(host, &facts, reterr);
 	if (r < 0 || !facts.instances_used)
 		return r;
-	nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%s is in force, and %u instances still live below %s that may rely on it", what,
+	nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%s is in force, and instances still live (%u) below %s that may rely on it", what,
 		     facts.instances_used, host->slice);
 	return nc_error_hint(reterr, "end them first, or leave it in the configuration");
 }

@@ -269,7 +269,7 @@ int nc_host_down(struct nc_host *host, bool force, struct nc_error *reterr)
 		r = nc_host_end(host, true, reterr);
 	r = r < 0 ? r : nc_host_facts(host, &facts, reterr);
 	if (r >= 0 && facts.instances_used) {
-		nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "%u instances still live below %s", facts.instances_used, host->slice);
+		nc_error_set(reterr, NC_E_HOST_BUSY, -EBUSY, "instances that still live below %s: %u", host->slice, facts.instances_used);
 		r = nc_error_hint(reterr, "end them, or host down --force; what no signal ends (undead, says `status`) keeps its cordon");
 	}
 	r = r < 0 ? r : nc_host_take_away(host, reterr);

@@ -264,13 +264,15 @@ static const struct {
 int nc_child_error(const struct nc_report *report, struct nc_error *reterr)
 {
 	char step[sizeof(report->step)];
+	const char *subject;
 
 	memcpy(step, report->step, sizeof(step));
 	step[sizeof(step) - 1] = '\0';
+	subject = step + strcspn(step, ":"); /* ": NAME", where a step has one */
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
-		if (strcmp(step, failures[i].step) != 0)
+		if (strlen(failures[i].step) != (size_t)(subject - step) || memcmp(step, failures[i].step, (size_t)(subject - step)) != 0)
 			continue;
-		nc_error_sys(reterr, failures[i].code, report->status, "%s", failures[i].detail);
+		nc_error_sys(reterr, failures[i].code, report->status, "%s%s", failures[i].detail, subject);
 		if (failures[i].hint[0])
 			nc_error_hint(reterr, "%s", failures[i].hint);
 		return report->status;

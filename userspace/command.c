@@ -135,6 +135,21 @@ static void report_name(const char *assignment)
 	tell(&report);
 }
 
+/* The name alone: what stands behind it may be a secret. */
+static _Noreturn void fail_for(const char *step, const char *assignment)
+{
+	char text[sizeof(((struct nc_report *)0)->step)];
+	size_t length = strlen(step), name = strcspn(assignment, "=");
+
+	if (name > sizeof(text) - length - 3)
+		name = sizeof(text) - length - 3;
+	memcpy(text, step, length);
+	memcpy(text + length, ": ", 2);
+	memcpy(text + length + 2, assignment, name);
+	text[length + 2 + name] = '\0';
+	nc_child_fail(NC_FD_COMMAND_REPORT, text, -EACCES);
+}
+
 static bool is_credential(const struct nc_child_plan *plan, const char *assignment)
 {
 	for (char *const *name = plan->credential_names; name && *name; name++) {
@@ -153,9 +168,9 @@ static void check_credential(const struct nc_child_plan *plan, const char *assig
 	size_t length = strlen(value);
 
 	if (!is_credential(plan, assignment))
-		nc_child_fail(NC_FD_COMMAND_REPORT, "credential unnamed", -EACCES);
+		fail_for("credential unnamed", assignment);
 	if (length >= TELLING_BYTES && plan->seen_by_workload && memmem(plan->seen_by_workload, plan->seen_length, value, length))
-		nc_child_fail(NC_FD_COMMAND_REPORT, "credential seen", -EACCES);
+		fail_for("credential seen", assignment);
 }
 
 static size_t add_passed(const struct nc_child_plan *plan, struct passed *passed, bool are_credentials, size_t count)
@@ -183,7 +198,7 @@ static void compile_environment(const struct nc_child_plan *plan)
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (is_credential(plan, whole_env[i]))
-			nc_child_fail(NC_FD_COMMAND_REPORT, "plane credential", -EACCES);
+			fail_for("plane credential", whole_env[i]);
 	}
 	if (plan->is_plane && plan->credentials_fd >= 0) {
 		read_passed(NC_FD_CREDENTIALS, &credentials);

@@ -70,7 +70,11 @@ static int read_target(const char *word, pid_t *ret_pid, struct nc_error *reterr
 		return 0;
 	errno = 0;
 	pid = strtol(word, &end, 10);
-	if (errno || *end || end == word || pid < 1 || pid > 1 << 22) {
+	if (end != word && !*end && (errno || pid < 1 || pid > 1 << 22)) {
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "check-container: there is no process %.64s", word);
+		return nc_error_hint(reterr, "`crun state ID` or `podman inspect -f {{.State.Pid}} ID` tells the number");
+	}
+	if (*end || end == word) {
 		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "check-container: '%.64s' is neither a process number nor the path of a cgroup", word);
 		return nc_error_hint(reterr, "`crun state ID` or `podman inspect -f {{.State.Pid}} ID` tells the number");
 	}

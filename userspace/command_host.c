@@ -63,17 +63,41 @@ static json_t *nat64_json(const struct nc_settings *settings)
 	return rows;
 }
 
-static void print_facts(const struct nc_host_facts *facts, const struct nc_effective_list *list, const struct nc_settings *settings)
+/* Of all programs, those that this kernel does not take or that are not attached: what follows from each, `host probe` says. */
+static void print_programs(const struct nc_effective_list *list)
 {
-	size_t foreign = 0;
+	static const char *const hooks[] = {
+#define WORD(symbol, value, word) word,
+		NC_HOOKS(WORD)
+#undef WORD
+	};
+	const size_t all = sizeof(hooks) / sizeof(*hooks);
+	char missing[sizeof(hooks) / sizeof(*hooks) * sizeof(list->programs->hook)] = "";
+	size_t ours = 0, foreign = 0, used = 0;
 
 	for (size_t i = 0; i < list->count; i++)
 		foreign += !list->programs[i].ours;
-	printf("up\n  root       %s\n  slice      %s\n  pins       %s\n", facts->root, facts->slice, facts->pins);
-	printf("  programs   %zu in force, verified; %zu of somebody else\n", list->count - foreign, foreign);
+	for (size_t hook = 0; hook < all; hook++) {
+		bool found = false;
+
+		for (size_t i = 0; i < list->count && !found; i++)
+			found = list->programs[i].ours && !strcmp(list->programs[i].hook, hooks[hook]);
+		ours += found;
+		if (!found)
+			used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %s", hooks[hook]);
+	}
+	printf("  programs   %zu of %zu in force, verified; %zu of somebody else\n", ours, all, foreign);
+	if (ours < all)
+		printf("  not taken %s (by this kernel; `netcordon host probe` says what follows)\n", missing);
 	for (size_t i = 0; i < list->count; i++)
 		if (!list->programs[i].ours)
 			printf("  foreign    %s at %s (id %u)\n", list->programs[i].name, list->programs[i].hook, list->programs[i].id);
+}
+
+static void print_facts(const struct nc_host_facts *facts, const struct nc_effective_list *list, const struct nc_settings *settings)
+{
+	printf("up\n  root       %s\n  slice      %s\n  pins       %s\n", facts->root, facts->slice, facts->pins);
+	print_programs(list);
 	printf("  instances  %u of %u, %u of %u rings\n", facts->instances_used, facts->instances_max, facts->rings_used, facts->rings_max);
 	for (uint32_t i = 0; i < settings->nat64_count; i++) {
 		char text[NC_PREFIX_TEXT];

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "evidence.h"
 #include "explain.h"
+#include "instance_state.h"
 #include "json.h"
 #include "launch.h"
 #include "other_build.h"
@@ -65,11 +66,26 @@ static json_t *authority_json(const struct nc_instance_row *row, int authority)
 			 (json_int_t)row->counters[authority].by_reason[NC_COUNTER_LOST]);
 }
 
+/* Where its evidence is and who supervises it. False: not sealed yet, or gone meanwhile. */
+static bool look_behind(const struct nc_instance_row *row, struct nc_instance_state *ret_state)
+{
+	struct nc_error ignored;
+
+	return nc_instance_state_read(row->folder, ret_state, &ignored) == 0;
+}
+
 static json_t *row_json(const struct nc_instance_row *row)
 {
-	return json_pack("{s:i, s:s, s:o, s:s, s:s, s:b, s:s, s:o, s:o}", "version", NC_MESSAGE_VERSION, "instance", row->name, "generation",
-			 nc_json_u64(row->generation), "state", state_word(row), "mode", nc_mode_word(row->mode), "populated", row->populated,
-			 "cgroup", row->cgroup, "workload", authority_json(row, 0), "plane", authority_json(row, 1));
+	struct nc_instance_state state;
+	json_t *object = json_pack("{s:i, s:s, s:o, s:s, s:s, s:b, s:s, s:o, s:o}", "version", NC_MESSAGE_VERSION, "instance", row->name,
+				   "generation", nc_json_u64(row->generation), "state", state_word(row), "mode", nc_mode_word(row->mode), "populated",
+				   row->populated, "cgroup", row->cgroup, "workload", authority_json(row, 0), "plane", authority_json(row, 1));
+
+	if (look_behind(row, &state)) {
+		json_object_set_new(object, "evidence", json_string(state.evidence));
+		json_object_set_new(object, "supervisor", row->owner_lives ? json_integer(state.supervisor.pid) : json_null());
+	}
+	return object;
 }
 
 static void entries_text(const struct nc_instance_row *row, int authority, char *ret_text, size_t size)
@@ -106,6 +122,7 @@ static void print_counters(const char *authority, const struct nc_counters *coun
 
 static void print_one(const struct nc_instance_row *row)
 {
+	struct nc_instance_state state;
 	char workload[64], plane[64];
 
 	entries_text(row, 0, workload, sizeof(workload));
@@ -113,6 +130,13 @@ static void print_one(const struct nc_instance_row *row)
 	printf("%s\n  state       %s, processes: %s\n  mode        %s\n", row->name, state_word(row), row->populated ? "yes" : "no",
 	       nc_mode_word(row->mode));
 	printf("  generation  %llu\n  cgroup      %s\n", (unsigned long long)row->generation, row->cgroup);
+	if (look_behind(row, &state)) {
+		printf("  evidence    %s\n", state.evidence);
+		if (row->owner_lives)
+			printf("  supervisor  process %d\n", (int)state.supervisor.pid);
+		else
+			puts("  supervisor  none");
+	}
 	printf("  entries     workload %s, plane %s (present/intended)\n", workload, plane);
 	printf("  lost        %llu events\n\n",
 	       (unsigned long long)(row->counters[0].by_reason[NC_COUNTER_LOST] + row->counters[1].by_reason[NC_COUNTER_LOST]));
@@ -166,10 +190,8 @@ static int print_listing(struct listing *listing, struct nc_error *reterr)
 {
 	int ret = 0;
 
-	if (listing->only && !listing->count) {
-		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", listing->only);
-		return nc_error_hint(reterr, "`netcordon status` lists them; `netcordon events` reads evidence of ended ones");
-	}
+	if (listing->only && !listing->count)
+		return nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", listing->only);
 	if (listing->array) {
 		nc_output_json(listing->only ? json_array_get(listing->array, 0) : listing->array);
 		return 0;

@@ -23,13 +23,11 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "--profile PROFILE [OPTION...] [--] COMMAND [ARGUMENT...]",
 	 .summary = "start a command behind a sealed egress policy",
 	 .text = "Checks the profile, seals its policy in the kernel, signs the launch statement, proves with a canary that the refusal works, and "
-		 "only then "
-		 "starts COMMAND. When an error occurs before that, COMMAND never runs and nothing is left behind.\n"
-		 "When the supervisor is killed, COMMAND goes on behind its cordon, without resolver and log, until `host status`, `host down` or "
-		 "`stop` ends it; with --on-supervisor-death kill it dies at once, with keep only `stop` ends it.\n"
-		 "The exit status is COMMAND's own, 128 and the signal's number when a signal ended it, 125 when netcordon itself failed, 126 when "
-		 "COMMAND cannot "
-		 "be executed, 127 when it is not found. With --status-fd nothing has to be guessed from it.",
+		 "only then starts COMMAND. When an error occurs before that, COMMAND never runs and nothing is left behind.\nWhen the supervisor is "
+		 "killed, COMMAND goes on behind its cordon, without resolver and log, until `host status`, `host down` or `stop` ends it; with "
+		 "--on-supervisor-death kill it dies at once, with keep only `stop` ends it.\nThe exit status is COMMAND's own, 128 and the signal's "
+		 "number when a signal ended it, 125 when netcordon itself failed, 126 when COMMAND cannot be executed, 127 when it is not found. "
+		 "With --status-fd nothing has to be guessed from it.",
 	 .options = nc_run_options,
 	 .function = nc_command_run,
 	 .privileged = true,
@@ -41,12 +39,12 @@ const struct nc_command nc_commands[] = {
 	 .name = "attach",
 	 .arguments = "--cgroup CGROUP --profile PROFILE [OPTION...]",
 	 .summary = "seal a cgroup that somebody else made",
-	 .text = "Seals an existing cgroup and supervises it until it is empty or `netcordon stop` ends it. Then it is unsealed: what is put in "
-		 "later "
-		 "has no cordon. What `run` would have done for the "
-		 "process (user id, "
-		 "capabilities, seccomp, namespaces, descriptors) is checked as far as it can be seen from outside; the rest is named as a gap in "
-		 "the evidence.",
+	 .text = "Seals an existing cgroup and supervises it until everything in it has ended; where nothing runs in it yet, that is waited for. "
+		 "What ends `attach` ends what runs in the cgroup: `stop`, --lifetime, TERM to the supervisor and, when that was killed, the next "
+		 "`host status`. Then it is unsealed: what is put in later has no cordon. It prints nothing of its own: --status-fd tells that it is "
+		 "sealed, and the launch statement (`events`, `evidence verify`) which gaps are left. What `run` would have done for the process "
+		 "(user id, capabilities, seccomp, namespaces, descriptors) is checked as far as it can be seen from outside; the rest is named as a "
+		 "gap in the evidence.",
 	 .options = nc_attach_options,
 	 .function = nc_command_attach,
 	 .privileged = true,
@@ -56,10 +54,9 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "INSTANCE [--authority AUTHORITY] [OPTION...] -- COMMAND [ARGUMENT...]",
 	 .summary = "start a command inside a live instance",
 	 .text = "Starts COMMAND under one authority of INSTANCE. `--authority plane` is the only way to the plane's destinations, and the only "
-		 "process that is "
-		 "handed the plane's credentials (--plane-env-fd). An authority has one live process tree at most, so `--authority workload` is "
-		 "refused "
-		 "(instance_busy) while the command of `run`, or what `attach` watches, lives. Exit statuses are those of `run`.",
+		 "process that is handed the plane's credentials (--plane-env-fd). An authority has one live process tree at most, so `--authority "
+		 "workload` is refused (instance_busy) while the command of `run`, or what `attach` watches, lives. Exit statuses are those of "
+		 "`run`.",
 	 .options = nc_exec_options,
 	 .function = nc_command_exec,
 	 .privileged = true,
@@ -73,9 +70,7 @@ const struct nc_command nc_commands[] = {
 	 .summary = "exchange the policy of a live instance",
 	 .text = "Seals the destinations of PROFILE, the workload's and the plane's, as a new revision and switches to it at once; the names in "
 		 "plane.credentials are its names from then on. What it says about the process was settled at the start. Connections that it does "
-		 "not list end with an "
-		 "error at the "
-		 "application, others never notice. A profile that is refused leaves the policy before in force.",
+		 "not list end with an error at the application, others never notice. A profile that is refused leaves the policy before in force.",
 	 .options = nc_update_options,
 	 .function = nc_command_update,
 	 .privileged = true,
@@ -107,12 +102,9 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "",
 	 .summary = "seal a container: for a container runtime to call",
 	 .text = "Reads the container's state on standard input, as createRuntime and poststop hooks are given it. Before the container runs, seals "
-		 "the cgroup "
-		 "of its process under the profile that the annotation netcordon.profile names in the profile folder, or under container_profile of "
-		 "the "
-		 "configuration, and leaves a supervisor behind; when that fails the container does not start. After it has ended, waits for its "
-		 "evidence to be "
-		 "closed. The instance is called oci-ID.",
+		 "the cgroup of its process under the profile that the annotation netcordon.profile names in the profile folder, or under "
+		 "container_profile of the configuration, and leaves a supervisor behind; when that fails the container does not start. After it has "
+		 "ended, waits for its evidence to be closed. The instance is called oci-ID.",
 	 .options = no_options,
 	 .function = nc_command_oci_hook,
 	 .privileged = true,
@@ -134,8 +126,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "[INSTANCE]",
 	 .summary = "show live instances: policy entries, refusals, losses",
 	 .text = "One line for each instance, or one instance with every counter. Policy entries are shown as present/intended; where the two differ "
-		 "the exit status is 1. Instances that another build sealed, before an upgrade, are listed apart, with where that build's program "
-		 "is to be had: it alone can ask, change or end them.",
+		 "the exit status is 1. Instances that another build sealed, before an upgrade, are listed apart, with where that build's program is "
+		 "to be had: it alone can ask, change or end them.",
 	 .options = no_options,
 	 .function = nc_command_status,
 	 .privileged = true,
@@ -145,9 +137,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "INSTANCE|FOLDER",
 	 .summary = "show what the kernel decided, and why",
 	 .text = "Reads the evidence of an instance, live or ended, by its name or by its evidence folder (a path with a slash). Every first refusal "
-		 "of a "
-		 "destination for a "
-		 "reason is an event; repeats are counted in the counters. With --json one record a line, as it stands in the evidence.",
+		 "of a destination for a reason is an event; repeats are counted in the counters. With --json one record a line, as it stands in the "
+		 "evidence.",
 	 .options = nc_events_options,
 	 .function = nc_command_events,
 	 .least = 1,
@@ -157,11 +148,9 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "--profile PROFILE|--instance NAME HOST:PORT[/udp] | WORD",
 	 .summary = "say what the verdict would be and why, or what a word means",
 	 .text = "Runs the kernel's own verdict code on a profile and a destination, without privileges. A name that the profile lists is asked for, "
-		 "of "
-		 "the servers that an instance would ask; nothing else goes to a network. Exits 1 when the answer is deny, else 0: allow, or "
-		 "redirect "
-		 "to the instance's resolver. With a single WORD it explains a word that netcordon prints: a reason, an error, a state, a cause, a "
-		 "clause, a way out.",
+		 "of the servers that an instance would ask; nothing else goes to a network. Exits 1 when the answer is deny, else 0: allow, or "
+		 "redirect to the instance's resolver. With a single WORD it explains a word that netcordon prints: a reason, an error, a state, a "
+		 "cause, a clause, a way out.",
 	 .options = nc_explain_options,
 	 .function = nc_command_explain,
 	 .least = 1,
@@ -187,8 +176,7 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "",
 	 .summary = "take away what other builds left and nobody uses",
 	 .text = "An upgrade installs beside the build before, whose instances keep its programs until they end. Removes the programs, slices and "
-		 "folders of other "
-		 "builds in which nothing lives any more. Exits 1 while one of them is in use.",
+		 "folders of other builds in which nothing lives any more. Exits 1 while one of them is in use.",
 	 .options = no_options,
 	 .function = nc_command_host_sweep,
 	 .privileged = true},
@@ -206,8 +194,7 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "",
 	 .summary = "verify what is in force; end what dead supervisors left",
 	 .text = "Asks the kernel which programs are effective, counts what the maps hold, and cleans up instances whose supervisor died. Exits 1 "
-		 "when the "
-		 "programs are not installed.",
+		 "when the programs are not installed.",
 	 .options = no_options,
 	 .function = nc_command_host_status,
 	 .privileged = true},
@@ -216,8 +203,7 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "FOLDER --public-key FILE [--expect FILE]",
 	 .summary = "check an instance's evidence with nothing but a public key",
 	 .text = "Answers complete (exit status 0), invalid (1), open (4: not closed, the instance may still live) or incomplete (5: something is "
-		 "missing or was "
-		 "lost, and the evidence says so). It proves authorship and integrity, not that the statements are true.",
+		 "missing or was lost, and the evidence says so). It proves authorship and integrity, not that the statements are true.",
 	 .options = nc_evidence_options,
 	 .function = nc_command_evidence_verify,
 	 .least = 1,
@@ -247,9 +233,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "--driver FILE --provider PROVIDER@REVISION [OPTION...] | --list",
 	 .summary = "run the conformance matrix against a provider",
 	 .text = "Builds a network of its own without any uplink, and runs every case three times: without enforcement, with it, and with exactly "
-		 "the "
-		 "check under test switched off. Exits 0 when all five facts are established, 1 when not. What it writes with --bundle is unsigned "
-		 "and certifies nothing until a release authority signs it.",
+		 "the check under test switched off. Exits 0 when all five facts are established, 1 when not. What it writes with --bundle is "
+		 "unsigned and certifies nothing until a release authority signs it.",
 	 .options = nc_conform_options_table,
 	 .function = nc_command_conform,
 	 .no_config = true},
@@ -279,8 +264,7 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "--capability FILE|run|attach|oci-hook --profile PROFILE [OPTION...]",
 	 .summary = "would this profile be admitted on this provider",
 	 .text = "Compares what the profile requires with what the capability advertises for its exact revision: what `run` does before anything "
-		 "else. "
-		 "No option supplies keys to a grade.",
+		 "else. No option supplies keys to a grade.",
 	 .options = nc_admit_options,
 	 .function = nc_command_admit},
 	{.group = "Program",
@@ -368,8 +352,8 @@ int nc_command_find(int argc, char **argv, const struct nc_command **ret_command
 	char words[256];
 
 	if (argc < 1 || argv[0][0] == '-') {
-		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no command is given");
-		return nc_error_hint(reterr, "`netcordon help` lists the commands");
+		nc_error_set(reterr, NC_E_USAGE, -EINVAL, "no command is given%s%s", argc < 1 ? "" : ", but ", argc < 1 ? "" : argv[0]);
+		return nc_error_hint(reterr, "`netcordon help` lists the commands; `netcordon version` says which build this is");
 	}
 	for (const struct nc_command *command = nc_commands; command->name; command++) {
 		const char *space = strchr(command->name, ' ');
@@ -452,7 +436,10 @@ static int invoke(int argc, char **argv, struct nc_invocation *invocation, struc
 /* Wherever the kernel said no to somebody who is not root, that is why; the step at which it did is only where. */
 static void name_denial(const struct nc_invocation *invocation, struct nc_error *error)
 {
-	if (!geteuid() || !invocation->command || !invocation->command->privileged || (error->status != -EPERM && error->status != -EACCES))
+	/* a key that is not there is the first thing that somebody else meets, and would help him no further */
+	bool denied = error->status == -EPERM || error->status == -EACCES || error->code == NC_E_KEY_INVALID;
+
+	if (!geteuid() || !invocation->command || !invocation->command->privileged || !denied)
 		return;
 	if (error->code == NC_E_SYSTEM)
 		error->code = NC_E_HOST_DENIED;
@@ -487,6 +474,7 @@ int nc_commands_main(int argc, char **argv)
 		ret = nc_error_sys(&error, NC_E_SYSTEM, -errno, "write to standard output");
 	if (ret < 0) {
 		name_denial(&invocation, &error);
+		nc_invocation_hint_instance(&invocation, &error);
 		nc_output_error(&error, invocation.json);
 		if (invocation.command && invocation.command->logged)
 			nc_output_log(&error, invocation.subject);

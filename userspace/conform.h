@@ -73,7 +73,8 @@ bool nc_conform_wanted(const struct nc_conform_options *options, const struct nc
 /* A fact stands when every case of it was run and is green, a twin and a refusal among them. */
 void nc_conform_facts(const struct nc_result *results, size_t count, bool whole, bool ret_facts[NC_FACT_COUNT]);
 
-/* The path of the hostile client: the one that was given, or (NULL) the one that was built or installed with this program. DRIVER_UNUSABLE when it does not run. */
+/* The path of the hostile client: the one that was given, or (NULL) the one that was built or installed with this program. DRIVER_UNUSABLE when it does not
+ * run. */
 int nc_conform_client(const char *given, char ret_path[PATH_MAX], struct nc_error *reterr);
 
 #endif

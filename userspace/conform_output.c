@@ -69,8 +69,9 @@ int nc_conform_show_table(const struct nc_conformance *conformance, struct nc_er
 	nc_table_free(table);
 	for (size_t i = 0; i < conformance->blocked_count; i++)
 		printf("inconclusive  %s%s  %s\n", NC_BLOCKED_ID, conformance->blocked[i].path, conformance->blocked[i].reason);
-	printf("%s@%s: %zu cases in %llu s%s\n", conformance->driver.provider, conformance->driver.provider_revision, conformance->count,
-	       (unsigned long long)conformance->seconds, conformance->whole ? "" : ", not the whole matrix: no fact can be established");
+	printf("%s@%s: %zu case%s in %llu s%s\n", conformance->driver.provider, conformance->driver.provider_revision, conformance->count,
+	       conformance->count == 1 ? "" : "s", (unsigned long long)conformance->seconds,
+	       conformance->whole ? "" : ", not the whole matrix: no fact can be established");
 	puts(all ? "All five facts are established. Unsigned, this certifies nothing."
 		 : "Not all five facts are established: this certifies nothing.");
 	return r;

@@ -178,7 +178,7 @@ int nc_launch_stop_all(struct nc_host *host, int timeout_ms, unsigned int *ret_s
 		int64_t now = nc_now_ns();
 
 		if (now >= until)
-			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "%u instances have not ended when asked", all.count);
+			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "instances that have not ended when asked: %u", all.count);
 		sleep_on(&all.last, (until - now) / 1000000 + 1);
 		all = (struct supervised){.reterr = reterr};
 		r = nc_instances(host, one_supervised, &all, reterr);

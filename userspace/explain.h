@@ -86,8 +86,9 @@ int nc_explain(const struct nc_profile *profile, const struct nc_explain_questio
 	       struct nc_error *reterr);
 
 /*
- * Adds a name's addresses, as the servers (0: those of resolv.conf) have them now, each with what would become of it; other explanations stay as they are. When
- * none may be reached the answer is the first one's, and where there is none it is no. This is the one part that speaks to a network: it asks for names that the profile lists, and no others.
+ * Adds a name's addresses, as the servers (0: those of resolv.conf) have them now, each with what would become of it; other explanations stay as they
+ * are. When none may be reached the answer is the first one's, and where there is none it is no. This is the one part that speaks to a network: it asks for
+ * names that the profile lists, and no others.
  */
 int nc_explain_ask(const struct nc_profile *profile, const struct nc_explain_question *question, const union nc_address *servers, size_t server_count,
 		   struct nc_explanation *explanation, struct nc_error *reterr);

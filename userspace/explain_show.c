@@ -96,8 +96,7 @@ static void show_addresses(FILE *stream, const struct nc_explanation *e)
 			fprintf(stream, "no grant, left out of the answer\n");
 	}
 	if (e->asked != NC_EXPLAIN_NOT_ASKED && !e->address_count)
-		fprintf(stream, "%-9s%s\n", "address",
-			e->asked == NC_EXPLAIN_SILENCE ? "unknown: no name server answered" : "none");
+		fprintf(stream, "%-9s%s\n", "address", e->asked == NC_EXPLAIN_SILENCE ? "unknown: no name server answered" : "none");
 }
 
 void nc_explain_text(const struct nc_explanation *e, FILE *stream)
@@ -165,11 +164,10 @@ static json_t *addresses_json(const struct nc_explanation *e)
 json_t *nc_explain_json(const struct nc_explanation *e)
 {
 	char address[NC_ADDRESS_TEXT], number[8];
-	NC_JSON json_t *object =
-		json_pack("{s:i, s:s, s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s}", "version", 1, "authority", nc_authority_word(e->authority), "mode",
-			  nc_mode_word(e->mode), "host", host_text(&e->host, address), "literal", e->host.literal, "port", (int)e->port, "protocol",
-			  protocol_word(e->protocol, number), "decision", nc_decision_word(e->decision), "reason", why_word(e), "sentence",
-			  why_sentence(e));
+	NC_JSON json_t *object = json_pack("{s:i, s:s, s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s}", "version", 1, "authority",
+					   nc_authority_word(e->authority), "mode", nc_mode_word(e->mode), "host", host_text(&e->host, address),
+					   "literal", e->host.literal, "port", (int)e->port, "protocol", protocol_word(e->protocol, number),
+					   "decision", nc_decision_word(e->decision), "reason", why_word(e), "sentence", why_sentence(e));
 	json_t *taken = object;
 	int r = object ? 0 : -1;
 
@@ -212,6 +210,8 @@ int nc_explain_target(const char *text, char ret_host[NC_HOST_NAME_MAX + 2], uin
 	size_t digits, length;
 	unsigned long port;
 
+	if (strstr(text, "://"))
+		return target_error(reterr, text, "is a URL: what is judged is a connection to a host and port");
 	if (slash && !strcmp(slash, "/udp"))
 		protocol = IPPROTO_UDP;
 	else if (slash && strcmp(slash, "/tcp"))

@@ -9,6 +9,7 @@
 #include "mutants.h"
 #include "other_build.h"
 #include "revision.h"
+#include "text.h"
 
 void nc_invocation_host(const struct nc_invocation *invocation, struct nc_host_options *ret_options)
 {
@@ -91,11 +92,47 @@ int nc_invocation_instance(const struct nc_invocation *invocation, const char *n
 	if (ret == 0)
 		ret = nc_instances(host, match_instance, &search, reterr);
 	nc_host_close(host);
-	if (ret == 0 && !search.found) {
-		nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", name);
-		ret = nc_error_hint(reterr, "`netcordon status` lists them");
-	}
+	if (ret == 0 && !search.found)
+		ret = nc_error_set(reterr, NC_E_INSTANCE_UNKNOWN, -ENOENT, "no live instance is called '%s'", name);
 	return nc_other_error(&options, name, ret, reterr);
+}
+
+struct names {
+	char names[256][NC_INSTANCE_NAME_MAX + 1]; /* a host with more has them in `status` */
+	size_t count;
+};
+
+static int take_name(void *context, const struct nc_instance_row *row)
+{
+	struct names *all = context;
+
+	snprintf(all->names[all->count++], sizeof(all->names[0]), "%s", row->name);
+	return all->count == sizeof(all->names) / sizeof(all->names[0]);
+}
+
+void nc_invocation_hint_instance(const struct nc_invocation *invocation, struct nc_error *error)
+{
+	const char *asked = nc_option(invocation, NC_OPTION_INSTANCE) ?: invocation->arguments ? invocation->arguments[0] : NULL, *near = NULL;
+	const char *words[sizeof(((struct names *)0)->names) / (NC_INSTANCE_NAME_MAX + 1) + 1] = {NULL};
+	NC_FREE struct names *all = calloc(1, sizeof(*all));
+	struct nc_host_options options;
+	struct nc_host *host = NULL;
+	struct nc_error ignored; /* without a list there is no guess */
+
+	if (error->code != NC_E_INSTANCE_UNKNOWN || error->hint[0])
+		return;
+	nc_invocation_host(invocation, &options);
+	if (asked && all && nc_host_open(&options, &host, &ignored) == 0)
+		nc_instances(host, take_name, all, &ignored);
+	nc_host_close(host);
+	for (size_t i = 0; all && i < all->count; i++)
+		words[i] = all->names[i];
+	if (asked)
+		near = nc_nearest(asked, words);
+	if (near && strcmp(near, asked))
+		nc_error_hint(error, "did you mean '%s'? `netcordon status` lists those that live", near);
+	else
+		nc_error_hint(error, "`netcordon status` lists those that live, `netcordon events NAME` reads the evidence of one that has ended");
 }
 
 int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, struct nc_error *reterr)

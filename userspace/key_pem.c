@@ -38,8 +38,8 @@ static const struct {
 static const struct {
 	const char *label, *meaning;
 } labels[] = {
-	{"PRIVATE KEY", "a private key"},
-	{"PUBLIC KEY", "a public key"},
+	[NC_PEM_PRIVATE] = {"PRIVATE KEY", "a private key"},
+	[NC_PEM_PUBLIC] = {"PUBLIC KEY", "a public key"},
 	{"ENCRYPTED PRIVATE KEY", "an encrypted private key"},
 	{"RSA PRIVATE KEY", "an RSA private key"},
 	{"RSA PUBLIC KEY", "an RSA public key"},
@@ -120,6 +120,8 @@ static int refuse(enum nc_pem_kind kind, const char *where, const char *text, si
 	else
 		nc_error_set(reterr, NC_E_KEY_INVALID, -EINVAL, "%s is %s whose PEM is not spelled as RFC 7468 and RFC 8410 say, byte for byte",
 			     where, meaning);
+	if (kind == NC_PEM_PRIVATE && meaning == labels[NC_PEM_PUBLIC].meaning)
+		return nc_error_hint(reterr, "this half is public as it stands; the private one is the file that `netcordon key generate` made");
 	return nc_error_hint(reterr, "%s", kinds[kind].command);
 }
 

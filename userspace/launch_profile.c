@@ -109,8 +109,12 @@ static int open_netns(struct nc_launch *launch, struct nc_error *reterr)
 	if (!path)
 		return 0;
 	launch->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (launch->netns_fd < 0)
-		return nc_error_sys(reterr, NC_E_PROCESS_INVALID, -errno, "open network namespace %s", path);
+	if (launch->netns_fd < 0) {
+		int r = nc_error_sys(reterr, NC_E_PROCESS_INVALID, -errno, "open network namespace %s", path);
+
+		return strchr(path, '/') ? r
+					 : nc_error_hint(reterr, "--netns takes a path: what `ip netns add %s` makes is /run/netns/%s", path, path);
+	}
 	if (ioctl(launch->netns_fd, NS_GET_NSTYPE) != CLONE_NEWNET)
 		return nc_error_set(reterr, NC_E_PROCESS_INVALID, -EINVAL, "%s is not a network namespace", path);
 	launch->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

@@ -31,31 +31,31 @@ size_t nc_text_safe(const char *bytes, size_t length, char *ret_text, size_t siz
 	return used;
 }
 
+static int least_of(int left, int right)
+{
+	return left < right ? left : right;
+}
+
+/* Slips between two words: a letter too many, one too few, another one, or two neighbours exchanged. */
 static int distance(const char *left, const char *right)
 {
-	int row[NC_NEAREST_WORD + 1];
+	int slips[NC_NEAREST_WORD + 1][NC_NEAREST_WORD + 1]; /* between the beginnings of i and j letters */
 	int lengths[2] = {(int)strlen(left), (int)strlen(right)};
 
 	if (lengths[0] > NC_NEAREST_WORD || lengths[1] > NC_NEAREST_WORD)
 		return NC_NEAREST_WORD;
-	for (int j = 0; j <= lengths[1]; j++)
-		row[j] = j;
-	for (int i = 1; i <= lengths[0]; i++) {
-		int diagonal = row[0];
+	for (int i = 0; i <= lengths[0]; i++) {
+		for (int j = 0; j <= lengths[1]; j++) {
+			int best = i ? slips[i - 1][j] + 1 : j;
 
-		row[0] = i;
-		for (int j = 1; j <= lengths[1]; j++) {
-			int best = diagonal + (left[i - 1] != right[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
+			if (i && j)
+				best = least_of(best, least_of(slips[i][j - 1] + 1, slips[i - 1][j - 1] + (left[i - 1] != right[j - 1])));
+			if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
+				best = least_of(best, slips[i - 2][j - 2] + 1);
+			slips[i][j] = best;
 		}
 	}
-	return row[lengths[1]];
+	return slips[lengths[0]][lengths[1]];
 }
 
 const char *nc_nearest(const char *typed, const char *const *words)

@@ -97,6 +97,12 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 
 @test "host up: prints what is in force; doing it again changes nothing" {
 	nc host up | grep -q '^up$'
+	# of all programs, and by name those that are not
+	ours=$(nc host status --json | jq '[.programs[] | select(.ours)] | length')
+	all=$(grep -c '^	X(.*, [0-9]*, "[a-z0-9_]*")' <(sed -n '/define NC_HOOKS/,/DEVICE/p' "$top/kernel-headers/netcordon_abi.h"))
+	nc host status | grep -q "programs   $ours of $all in force, verified"
+	missing=$(nc host status | sed -n 's/^  not taken *\([a-z0-9_ ]*\) (.*/\1/p')
+	[ "$(wc -w <<<"$missing")" -eq $((all - ours)) ]
 	links=$(nc host status --json | jq .links)
 	[ "$links" -gt 10 ]
 	nc host up --json | jq -e --argjson n "$links" '.up and .links == $n and ([.programs[] | select(.ours)] | length) > 10'
@@ -175,11 +181,44 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	nc status | grep "^$name  *live  *none  *yes"
 	nc status --json | jq -e --arg n "$name" '.[] | select(.instance == $n) | .state == "live" and .populated and .workload.entries_present == .workload.entries_intended'
 	nc status "$name" | grep -q 'generation'
-	nc status "$name" --json | jq -e '.mode == "none"'
+	nc status "$name" --json | jq -e --arg e "$(evidence_of "$name")" '.mode == "none" and .evidence == $e and .supervisor > 0'
+	kill -0 "$(nc status "$name" --json | jq .supervisor)"
+	nc status "$name" | grep -qF "evidence    $(evidence_of "$name")"
+	nc status "$name" | grep -q "^  supervisor  process $(nc status "$name" --json | jq .supervisor)$"
 	refused 1 instance_unknown nc status no-such-instance
 	says "no live instance"
 	refused 125 instance_exists nc run --profile none --instance "$name" -- true
+	for command in "status" "stop" "wait" "update --profile none"; do
+		# shellcheck disable=SC2086 # the option is a word of its own
+		refused 1 instance_unknown nc $command "${name}x"
+		says "did you mean '$name'?"
+		# shellcheck disable=SC2086
+		refused 1 instance_unknown nc $command no-such-instance
+		says "netcordon status"
+		says "netcordon events"
+	done
+	refused 125 instance_unknown nc exec "${name}x" -- true
+	says "did you mean '$name'?"
 	nc stop "$name"
+	refused 1 instance_unknown nc wait "$name"
+	says "netcordon events"
+}
+
+@test "what was meant is said: a mistyped command, a name for a path, a number that is no process, a URL, a public key" {
+	refused 2 usage nc rnu
+	says "did you mean 'run'?"
+	refused 2 usage "$netcordon" -v
+	says "no command is given, but -v"
+	refused 125 process_invalid nc run --profile none --netns blue -- true
+	says "/run/netns/blue"
+	refused 2 usage nc check-container 99999999
+	says "there is no process 99999999"
+	refused 2 usage nc check-container 1x
+	says "neither a process number nor"
+	refused 2 usage nc explain --profile none https://api.example.com/
+	says "URL"
+	refused 3 key_invalid "$netcordon" key public "$WORK/pub.pem"
+	says "is a public key"
 }
 
 @test "stop and wait: end an instance, wait for its end, and say when it takes too long" {
@@ -267,6 +306,8 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 		says root
 		refused 3 host_denied unprivileged status --root "$ROOT" || refused 3 host_down unprivileged status --root "$ROOT"
 	done
+	refused 125 key_invalid unprivileged run --profile "$public/none.json" -- true
+	says "needs root"
 	run unprivileged explain --profile "$public/none.json" 1.1.1.1:443
 	[ "$status" -eq 1 ]
 	[[ $output == *mode_none* ]]

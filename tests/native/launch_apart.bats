@@ -125,9 +125,10 @@ credentials() { printf 'RUN_TOKEN=%s\0' $secret >"$WORLD/credentials"; }
 	resident /usr/bin/env X=$secret /bin/sleep 90
 	run plane_exec --plane-env-fd 6 -- /bin/touch "$WORLD/open/ran" 6<"$WORLD/wrong"
 	[ "$status" -eq 125 ]
+	[[ $output == *"does not list: UNNAMED"* && $output != *"$secret"* ]]
 	run plane_exec --plane-env-fd 6 -- /bin/touch "$WORLD/open/ran" 6<"$WORLD/credentials"
 	[ "$status" -eq 125 ]
-	[[ $output == *credential_leak* ]]
+	[[ $output == *credential_leak*": RUN_TOKEN"* && $output != *"$secret"* ]]
 	[ ! -e "$WORLD/open/ran" ]
 	run plane_exec --authority workload --plane-env-fd 6 -- /bin/touch "$WORLD/open/ran" 6<"$WORLD/credentials"
 	[ "$status" -eq 125 ]

@@ -264,6 +264,8 @@ static void other_algorithms(void **state)
 	/* the right algorithm, the wrong half */
 	text = get_file(vector("attester.pub"), &length);
 	put_file(path, text, length, 0600);
+	secret_refused(path, "public key where");
+	put_file(path, text, length, 0644); /* who may read it is not what is wrong with it */
 	free(text);
 	secret_refused(path, "public key where");
 	text = get_file(vector("attester.key"), &length);
