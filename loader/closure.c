@@ -339,6 +339,15 @@ static void fill(const struct path_row *path, unsigned int in_force, struct text
 	row->state = closed ? NC_CLOSURE_IN_FORCE : path->absent && path->absent() ? NC_CLOSURE_ABSENT : NC_CLOSURE_GAP;
 }
 
+bool nc_closure_mechanism(size_t index, const char **ret_word, const char **ret_needs)
+{
+	if (index >= MECHANISM_COUNT)
+		return false;
+	*ret_word = mechanisms[index].word;
+	*ret_needs = mechanisms[index].needs;
+	return true;
+}
+
 void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closure **ret_rows, size_t *ret_count)
 {
 	static struct nc_closure rows[2][PATH_COUNT];

@@ -165,6 +165,8 @@ void nc_closures_of(const struct nc_closure_facts *facts, const struct nc_closur
 /* The same with the facts found out first: what an open host attached or, with NULL, what acts on this kernel, seen by letting small programs refuse real
  * calls of a child in a scratch cgroup (some milliseconds, root; never by version or errno of a load). */
 int nc_closures(struct nc_host *host, bool starts_process, const struct nc_closure **ret_rows, size_t *ret_count, struct nc_error *reterr);
+/* The words of `mechanism`, one by one, with what each needs ("": nothing but a launch). False behind the last. */
+bool nc_closure_mechanism(size_t index, const char **ret_word, const char **ret_needs);
 const char *nc_closure_state_word(enum nc_closure_state state); /* "gap", "in_force", "absent" */
 
 /* Finds what acts on this kernel without a host: fills *ret_list (nc_effective_free) with hook words only. `scratch_parent`: an existing cgroup below

@@ -19,7 +19,8 @@
 	}
 #define OPTION_NETNS                                                                                                                                 \
 	{                                                                                                                                            \
-		"netns", NC_OPTION_NETNS, "PATH", 0, "network namespace; default: the caller's", 0                                                   \
+		"netns", NC_OPTION_NETNS, "PATH", 0,                                                                                                 \
+			"the workload's network namespace; default: the caller's, from which names are asked either way", 0                          \
 	}
 #define OPTION_EVIDENCE                                                                                                                              \
 	{                                                                                                                                            \

@@ -137,8 +137,8 @@ const struct nc_command nc_commands[] = {
 	 .arguments = "INSTANCE|FOLDER",
 	 .summary = "show what the kernel decided, and why",
 	 .text = "Reads the evidence of an instance, live or ended, by its name or by its evidence folder (a path with a slash). Every first refusal "
-		 "of a destination for a reason is an event; repeats are counted in the counters. With --json one record a line, as it stands in the "
-		 "evidence.",
+		 "of a destination for a reason is an event; repeats are counted in the counters. What the workload's seccomp filter refuses never "
+		 "reaches the kernel's programs and has no record. With --json one record a line, as it stands in the evidence.",
 	 .options = nc_events_options,
 	 .function = nc_command_events,
 	 .least = 1,

@@ -34,22 +34,32 @@ static const struct word words[] = {
 #define STATE(symbol, word, sentence) {word, "state of an instance", sentence},
 						NC_INSTANCE_STATES(STATE)
 #undef STATE
+	/* states that docs/runner.md tells apart and `status` does not, and the one gap that a profile names */
+	{"sealing", "state of an instance", "its cordon is being made; nothing of the workload runs"},
+	{"sealed", "state of an instance", "its cordon holds and was told; nothing of the workload has run yet"},
+	{"running", "state of an instance", "the command runs under its supervisor"},
+	{"ending", "state of an instance", "TERM was sent, or the command has ended; what is left of it is ended before the evidence is closed"},
+	{"unix_sockets", "gap that a profile accepts, in accept_gaps",
+	 "socket(AF_UNIX) stays allowed where this kernel cannot judge named unix sockets: a way out through services on the host"},
 };
 #define WORDS (sizeof(words) / sizeof(*words))
 #define ROOM 512 /* of words, the ways out included */
 
-/* The ways out are the loader's; that nothing is said to be in force changes nothing in what they are. */
+/* The ways out and what closes them are the loader's; that nothing is said to be in force changes nothing in what they are. */
 static size_t ways_out(struct word *ret_words, size_t room)
 {
 	const struct nc_effective_list nothing = {0};
 	const struct nc_closure_facts facts = {.effective = &nothing};
 	const struct nc_closure *rows;
-	size_t count;
+	const char *word, *needs;
+	size_t count, used = 0;
 
 	nc_closures_of(&facts, &rows, &count);
-	for (size_t i = 0; i < count && i < room; i++)
-		ret_words[i] = (struct word){rows[i].path, "way out, row of `host probe`", rows[i].summary};
-	return count < room ? count : room;
+	for (size_t i = 0; i < count && used < room; i++)
+		ret_words[used++] = (struct word){rows[i].path, "way out, row of `host probe`", rows[i].summary};
+	for (size_t i = 0; used < room && nc_closure_mechanism(i, &word, &needs); i++)
+		ret_words[used++] = (struct word){word, "what closes ways out", needs[0] ? needs : "part of every launch"};
+	return used;
 }
 
 /* What follows from a refusal that has no caller to be told. */

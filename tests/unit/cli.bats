@@ -368,7 +368,7 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 	run -0 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
 	[[ ${lines[1]} == *"01-02 03:05:05"*"netcordon's canary"* ]]
 	[[ ${lines[2]} == *"01-02 03:05:05"*"the address is refused in every mode"* ]]
-	for word in name_not_listed edge_lost orphan undead policy_intact udp_connected host_floor evidence_invalid; do
+	for word in name_not_listed edge_lost orphan undead policy_intact udp_connected host_floor evidence_invalid guard lsm_unix ending unix_sockets; do
 		run -0 "$nc" explain "${conf[@]}" "$word"
 		[[ $output == "$word ("*"): "* ]]
 	done
