@@ -3,8 +3,8 @@
  * descriptors.c - what the command gets as 0, 1 and 2, and that it gets nothing else
  *
  * A descriptor is authority: a connected socket speaks for whoever made it, a directory of cgroupfs lets its holder leave the cordon. So each of the three is
- * admitted by what it is (a pipe, a regular file, a terminal, one of the harmless devices) and everything else is refused. An unnamed AF_UNIX stream
- * pair, which Node hands out as stdio, never reaches the command: the supervisor keeps it and carries the bytes through pipes.
+ * admitted by what it is (a pipe, a regular file, a terminal, one of the harmless devices) and everything else is refused. A connected AF_UNIX stream, which
+ * Node hands out as stdio and systemd as a unit's output, never reaches the command: the supervisor keeps it and carries the bytes through pipes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static const unsigned harmless_minors[] = {3, 5, 7, 8, 9};
 static int refuse(int fd, const char *kind, struct nc_error *reterr)
 {
 	nc_error_set(reterr, NC_E_DESCRIPTOR_REFUSED, -EBADF, "descriptor %d is %s", fd, kind);
-	return nc_error_hint(reterr, "hand in a pipe, a file, a terminal or /dev/null");
+	return nc_error_hint(reterr, "hand in a pipe, a file, a terminal or /dev/null; for output also a connected unix stream");
 }
 
 static const char *device_kind(int fd, const struct stat *st)
@@ -78,12 +78,28 @@ static int own_name(int fd, struct sockaddr *address, socklen_t *length)
 
 static bool is_unnamed_pair(int fd)
 {
+	return is_unnamed(own_name, fd) && is_unnamed(peer_name, fd);
+}
+
+/* Output may go to whomever the caller connected to, as a log service has a name. Input comes from a pair alone: with both the command would be in a
+ * conversation with a service of the host, in the supervisor's name. */
+static bool is_relayed(int fd)
+{
 	int domain = 0, type = 0;
-	socklen_t length = sizeof(int);
+	socklen_t length = sizeof(int), peer_length = sizeof(struct sockaddr_un);
+	struct sockaddr_un peer;
 
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX &&
-	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM && is_unnamed(own_name, fd) &&
-	       is_unnamed(peer_name, fd);
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM &&
+	       peer_name(fd, (struct sockaddr *)&peer, &peer_length) == 0 && (fd != 0 || is_unnamed_pair(fd));
+}
+
+/* Is standard output the same socket as standard error? What one of them says last is not the other's end. */
+static bool output_is_shared(void)
+{
+	struct stat out, error;
+
+	return fstat(1, &out) == 0 && fstat(2, &error) == 0 && out.st_dev == error.st_dev && out.st_ino == error.st_ino;
 }
 
 bool nc_descriptor_is_handle(long file_system)
@@ -127,7 +143,7 @@ static int kind_of(int fd, const char **ret_kind, struct nc_error *reterr)
 		return *ret_kind ? 0 : refuse(fd, "a device", reterr);
 	case S_IFSOCK:
 		*ret_kind = "relay";
-		return is_unnamed_pair(fd) ? 0 : refuse(fd, "a socket", reterr);
+		return is_relayed(fd) ? 0 : refuse(fd, "a socket", reterr);
 	case S_IFDIR:
 		return refuse(fd, "a directory", reterr);
 	case S_IFBLK:
@@ -147,9 +163,9 @@ static int fill_gaps(struct nc_error *reterr)
 	return 0;
 }
 
-/* ---- pairs, relayed ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- streams, relayed -------------------------------------------------------------------------------------------------------------------------- */
 
-static int relay_pair(struct nc_stdio *stdio, int fd)
+static int relay_stream(struct nc_stdio *stdio, int fd)
 {
 	struct nc_relay *relay = &stdio->relays[fd];
 	int ours = fd == 0 ? 1 : 0;
@@ -167,7 +183,11 @@ static int relay_pair(struct nc_stdio *stdio, int fd)
 	stdio->child[fd] = ends[!ours];
 	stdio->own[fd] = true;
 	*relay = fd == 0 ? (struct nc_relay){.from = 0, .to = ends[1], .own_to = true}
-			 : (struct nc_relay){.from = ends[0], .to = fd, .own_from = true, .to_socket = true};
+			 : (struct nc_relay){.from = ends[0],
+					     .to = fd,
+					     .own_from = true,
+					     .to_socket = true,
+					     .half_closes = is_unnamed_pair(fd) && !output_is_shared()};
 	return 0;
 }
 
@@ -244,7 +264,7 @@ int nc_stdio_open(bool pty, struct nc_stdio *ret_stdio, struct nc_error *reterr)
 	for (int fd = 0; r == 0 && !pty && fd < 3; fd++) {
 		r = kind_of(fd, &stdio.kinds[fd], reterr);
 		if (r == 0 && strcmp(stdio.kinds[fd], "relay") == 0) {
-			r = relay_pair(&stdio, fd);
+			r = relay_stream(&stdio, fd);
 			if (r < 0)
 				nc_error_sys(reterr, NC_E_SYSTEM, r, "make a pipe for descriptor %d", fd);
 		}

@@ -16,9 +16,10 @@
 struct nc_relay {
 	int from, to;	       /* -1: finished */
 	bool own_from, own_to; /* closed at the end */
-	bool to_socket;	       /* half-closed when `from` has ended */
-	bool to_terminal;      /* end of file is typed */
-	bool small;	       /* `to` may block: never write more than a pipe takes at once */
+	bool to_socket;
+	bool half_closes; /* the socket, when `from` has ended: nobody else writes to it, and its reader waits for that */
+	bool to_terminal; /* end of file is typed */
+	bool small;	  /* `to` may block: never write more than a pipe takes at once */
 	size_t start, end;
 	unsigned char *bytes; /* NC_RELAY_BYTES, from the first use on */
 };

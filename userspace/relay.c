@@ -18,7 +18,7 @@ static void finish(struct nc_relay *relay)
 {
 	static const unsigned char end = TYPED_END_OF_FILE;
 
-	if (relay->to >= 0 && relay->to_socket)
+	if (relay->to >= 0 && relay->half_closes)
 		shutdown(relay->to, SHUT_WR);
 	if (relay->to >= 0 && relay->to_terminal && write(relay->to, &end, 1) < 0)
 		relay->to_terminal = false; /* the terminal is gone: nobody is left who could miss it */
