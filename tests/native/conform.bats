@@ -258,7 +258,7 @@ slow_attach() {
 		asked 3 "$client"
 		[[ $output == *"driver_unusable: "*"cannot be executed"* && $output != *deny.tcp.4* ]]
 	done
-	asked 3 "$(command -v true)"
+	asked 3 "$(type -P true)"
 	[[ $output == *"driver_unusable: "*"is not the matrix's client"* && $output != *deny.tcp.4* ]]
 	asked 1 "$tools/attempt"
 	[[ $output == *deny.tcp.4*red* ]]

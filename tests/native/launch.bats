@@ -240,9 +240,10 @@ nothing_left() {
 }
 
 @test "a second instance of a live name is refused, the name is free again afterwards" {
-	RUN_OPTIONS="--instance twin" cordon /bin/sleep 5 3>&- &
+	RUN_OPTIONS="--instance twin" cordon /bin/sh -c 'echo started; exec sleep 5' >"$WORLD/twin" 3>&- &
 	local pid=$!
-	eventually 100 "'$netcordon' status --root $ROOT | grep -q twin"
+	eventually 100 "grep -q started $WORLD/twin"
+	mv "$WORLD/evidence" "$WORLD/evidence-twin" # the next one would take it away while it is being written
 	RUN_OPTIONS="--instance twin" run cordon /bin/true
 	[ "$status" -eq 125 ]
 	[[ $output == *instance_exists* ]]
