@@ -124,7 +124,7 @@ static int report_error(const struct nc_launch *launch, const struct nc_report *
 }
 
 /* The command's side has closed its pipe without a word: init knows why, or died too. */
-static int explain_death(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_explain_death(struct nc_launch *launch, struct nc_error *reterr)
 {
 	struct nc_report report;
 	size_t got;
@@ -157,7 +157,7 @@ int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, stru
 	if (write(launch->child.command_control, order, sizeof(*order)) == (ssize_t)sizeof(*order))
 		return 0;
 	if (errno == EPIPE)
-		return explain_death(launch, reterr);
+		return nc_launch_explain_death(launch, reterr);
 	return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "write to the child");
 }
 
@@ -175,7 +175,7 @@ static int try_child(struct nc_launch *launch, enum nc_reason expected, struct n
 	if (r < 0)
 		return r;
 	if (end)
-		return explain_death(launch, reterr);
+		return nc_launch_explain_death(launch, reterr);
 	if (report.kind != NC_REPORT_CANARY)
 		return nc_error_set(reterr, NC_E_CANARY_FAILED, -EPROTO, "the child reported something else");
 	r = nc_claim_counters(launch->claim, launch->authority, &after, reterr);
@@ -233,7 +233,7 @@ int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr)
 
 	if (r < 0)
 		return r;
-	return end ? explain_death(launch, reterr) : find_command(launch, reterr);
+	return end ? nc_launch_explain_death(launch, reterr) : find_command(launch, reterr);
 }
 
 /* The listeners have done their part: nobody finds them there for as long as the instance lives. */

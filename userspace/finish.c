@@ -151,6 +151,8 @@ json_t *nc_ending_json(const struct nc_ending *ending)
 {
 	json_t *result = json_pack("{s:s}", "cause", ending->cause);
 
+	if (result && ending->failure)
+		json_object_set_new(result, "failure", json_string(ending->failure));
 	if (result && ending->known && WIFEXITED(ending->wait_status))
 		json_object_set_new(result, "code", json_integer(WEXITSTATUS(ending->wait_status)));
 	if (result && ending->known && WIFSIGNALED(ending->wait_status))
@@ -232,26 +234,84 @@ static void sweep(const struct nc_launch *launch)
 	nc_instances_sweep(launch->host, &swept, &ignored);
 }
 
-int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
+/* From here on there is no command: neither the deadline of its start nor a signal for it means anything any more. */
+static void forget_start(struct nc_launch *launch)
 {
-	/* From here on the command has ended: neither the deadline of its start nor a signal for it means anything any more. */
 	struct signalfd_siginfo late;
-	int r;
 
 	launch->deadline_ns = 0;
 	launch->over = true;
 	while (read(launch->signal_fd, &late, sizeof(late)) > 0)
 		;
+}
+
+/* Up to what is signed. */
+static int conclude(struct nc_launch *launch, struct nc_error *reterr)
+{
+	/* clang-format off */
+	return empty(launch, reterr) ?:
+	       drain(launch, reterr) ?:
+	       empty_again(launch, reterr) ?:
+	       check_policy(launch, reterr) ?:
+	       nc_claim_close(launch->claim, reterr) ?:
+	       flush_edge(launch, reterr) ?:
+	       nc_exec_records_settle(launch, reterr) ?:
+	       close_evidence(launch, reterr);
+	/* clang-format on */
+}
+
+/* Was `exec` ever at work in it? Once it is noted as ending, a no stays a no: who takes his lock later is refused before anything of his runs. */
+static bool used_by_exec(const struct nc_launch *launch)
+{
+	struct nc_error ignored;
+
+	for (enum nc_authority authority = NC_AUTHORITY_WORKLOAD; authority <= NC_AUTHORITY_PLANE; authority++) {
+		NC_CLOSE int fd = nc_exec_lock_open(launch, authority, 0, &ignored);
+
+		if (fd >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* `exec` can be at work before the ring's reader is. What an edge that was not heard of yet has taken from it nobody knows. */
+static int need_reader(struct nc_launch *launch, struct nc_error *reterr)
+{
+	if (launch->events || launch->edge.ready)
+		return 0;
+	if (launch->edge.fd < 0)
+		return nc_launch_events_open(launch, reterr);
+	nc_launch_events_lose(launch);
+	return 0;
+}
+
+void nc_launch_end_unstarted(struct nc_launch *launch, const struct nc_error *why)
+{
+	struct nc_error ignored; /* the launch has its own error; where this fails the evidence stays open */
+
+	forget_start(launch);
+	if (nc_claim_note_ending(launch->claim, &ignored) < 0)
+		return;
+	launch->used = used_by_exec(launch);
+	if (!launch->sealed_told && !launch->used)
+		return;
+	nc_json_forget_memory(); /* what was being made is given up */
+	launch->ending.cause = "not_started";
+	launch->ending.failure = nc_error_word(why->code);
+	launch->ending.known = true;
+	launch->ending.wait_status = W_EXITCODE(nc_launch_failure_status(launch), 0);
+	if (need_reader(launch, &ignored) == 0)
+		conclude(launch, &ignored);
+}
+
+int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr)
+{
+	int r;
+
+	forget_start(launch);
 	/* clang-format off */
 	r = nc_claim_note_ending(launch->claim, reterr) ?:
-	    empty(launch, reterr) ?:
-	    drain(launch, reterr) ?:
-	    empty_again(launch, reterr) ?:
-	    check_policy(launch, reterr) ?:
-	    nc_claim_close(launch->claim, reterr) ?:
-	    flush_edge(launch, reterr) ?:
-	    nc_exec_records_settle(launch, reterr) ?:
-	    close_evidence(launch, reterr) ?:
+	    conclude(launch, reterr) ?:
 	    release(launch, reterr) ?:
 	    nc_status_exited(launch, reterr);
 	/* clang-format on */

@@ -63,7 +63,7 @@ void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *op
 }
 
 /* What a shell would say of a command that cannot be executed (POSIX, Shell Command Language, 2.8.2). */
-static int failure_status(const struct nc_launch *launch)
+int nc_launch_failure_status(const struct nc_launch *launch)
 {
 	if (!launch->exec_error)
 		return NC_EXIT_OURS;
@@ -110,7 +110,7 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 		launch->phase = phases[reached].name;
 		r = phases[reached++].run(launch, reterr);
 	}
-	*ret_status = r < 0 ? failure_status(launch) : nc_launch_exit_status(launch);
+	*ret_status = r < 0 ? nc_launch_failure_status(launch) : nc_launch_exit_status(launch);
 	if (r < 0)
 		nc_json_forget_memory(); /* what was being made is given up, and a Runner is to hear that; nothing below writes a document of it */
 	while (reached > 1)

@@ -40,7 +40,8 @@ static inline bool nc_provider_seals_others(enum nc_provider provider)
 struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
-	const char *cause; /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *failure; /* where the command was never executed: the error's word; NULL otherwise */
+	const char *cause;   /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 	json_t *left; /* processes that SIGKILL did not end; NULL: none */
@@ -56,6 +57,7 @@ struct nc_launch {
 	const char *phase;	     /* where it stands, for people and for `failed` */
 	int64_t deadline_ns;	     /* CLOCK_MONOTONIC; 0: none */
 	bool sealed_told, started;
+	bool used; /* by `exec`, although nobody was told `sealed` */
 	bool over; /* the command has ended: what is left is to count and to sign */
 
 	/* profile */
@@ -193,6 +195,8 @@ int nc_launch_canary(struct nc_launch *launch, enum nc_reason expected, struct n
 int nc_launch_silent_canary(struct nc_launch *launch, struct nc_error *reterr);
 /* The command's next report; a FAILED one is turned into its error. *ret_end: the pipe has ended, *ret_report is not filled. */
 int nc_launch_next_report(struct nc_launch *launch, struct nc_report *ret_report, bool *ret_end, struct nc_error *reterr);
+/* The command's side has closed its pipe, or ended: why. Always an error. */
+int nc_launch_explain_death(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_order(struct nc_launch *launch, const struct nc_order *order, struct nc_error *reterr);
 /* supervise.c */
 int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr);
@@ -204,11 +208,14 @@ int nc_launch_write_state(struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_let_go(struct nc_launch *launch, struct nc_error *reterr);
 /* finish.c */
 int nc_phase_end(struct nc_launch *launch, struct nc_error *reterr);
+/* A launch of `run` that does not start: closes the evidence of what others did in it, if somebody was told of it or used it. */
+void nc_launch_end_unstarted(struct nc_launch *launch, const struct nc_error *why);
 /* launch_update.c: the socket in the instance's folder, and one request on it. A negative return ends the instance: what was refused is told to
  * whoever asked */
 int nc_update_listen(struct nc_launch *launch, struct nc_error *reterr);
 int nc_update_step(struct nc_launch *launch, bool ending, struct nc_error *reterr);
 int nc_launch_exit_status(const struct nc_launch *launch);
+int nc_launch_failure_status(const struct nc_launch *launch); /* launch.c: of one that failed */
 json_t *nc_ending_json(const struct nc_ending *ending);
 /* left.c: notes the processes that are still in the authority's cgroup, and what each waits for; the error that says so in one line (NOT_DRAINED) */
 int nc_left_note(struct nc_launch *launch, enum nc_authority authority, struct nc_error *reterr);
@@ -224,7 +231,9 @@ int nc_status_started(struct nc_launch *launch, struct nc_error *reterr);
 int nc_status_exited(struct nc_launch *launch, struct nc_error *reterr);
 void nc_status_failed(struct nc_launch *launch, const struct nc_error *error);
 
-/* wait.c: waits that end */
+/* wait.c: waits that end, and what ends them */
+int nc_launch_check_signals(struct nc_launch *launch, struct nc_error *reterr);
+int nc_launch_too_late(const struct nc_launch *launch, struct nc_error *reterr);
 int nc_launch_wait_readable(struct nc_launch *launch, int fd, struct nc_error *reterr);
 /* Reads exactly `size` bytes from `fd`, or fewer at its end (*ret_got). DEADLINE; SYSTEM/EINTR when a signal asked the launch to end. */
 int nc_launch_receive(struct nc_launch *launch, int fd, void *buffer, size_t size, size_t *ret_got, struct nc_error *reterr);

@@ -370,7 +370,7 @@ int nc_phase_statement(struct nc_launch *launch, struct nc_error *reterr)
 				      launch->options->attester ? launch->options->attester : "local", &launch->evidence, reterr);
 }
 
-/* An instance that nobody was ever told about leaves nothing behind; one that was announced leaves a folder that shows how far it came. */
+/* An instance that nobody was ever told about or used leaves nothing behind; another leaves a folder that shows how far it came. */
 void nc_undo_statement(struct nc_launch *launch)
 {
 	static const char *const files[] = {NC_EVIDENCE_LAUNCH, NC_EVIDENCE_LAUNCH ".sig", NC_EVIDENCE_CHECKPOINT, NC_EVIDENCE_CHECKPOINT ".sig",
@@ -385,7 +385,7 @@ void nc_undo_statement(struct nc_launch *launch)
 		return;
 	nc_evidence_abandon(launch->evidence);
 	launch->evidence = NULL;
-	if (launch->sealed_told)
+	if (launch->sealed_told || launch->used)
 		return;
 	fd = open(launch->evidence_folder, O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	for (size_t i = 0; fd >= 0 && i < sizeof(files) / sizeof(files[0]); i++)

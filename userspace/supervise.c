@@ -2,7 +2,7 @@
 /*
  * supervise.c - phase `supervise`: from `sealed` to the end of the command
  *
- * One poll loop over everything that can happen: the command's end (init tells), init's own end (pidfd), signals to hand on, events from the edge, addresses
+ * One poll loop over everything that can happen: the Runner's go, the command's end (init tells), init's own end (pidfd), signals to hand on, events from the edge, addresses
  * that the host gains or loses, bytes of relayed descriptors, and three clocks (lifetime, grace, checkpoint). Once a second, and every three seconds when
  * nothing has happened for thirty, it looks whether every process of the workload is still inside its cgroup: somebody privileged outside can move one (B07),
  * and the kernel tells nobody.
@@ -60,21 +60,6 @@ int nc_launch_ready(struct nc_launch *launch, struct nc_error *reterr)
 int nc_launch_announce(struct nc_launch *launch, struct nc_error *reterr)
 {
 	return nc_launch_ready(launch, reterr) ?: nc_status_sealed(launch, reterr);
-}
-
-/* Nothing of the workload runs until the Runner has read `sealed` and said go. */
-static int hold(struct nc_launch *launch, struct nc_error *reterr)
-{
-	char go;
-	size_t got;
-	int r;
-
-	if (launch->options->hold_fd < 0)
-		return 0;
-	r = nc_launch_receive(launch, launch->options->hold_fd, &go, 1, &got, reterr);
-	if (r == 0 && got == 0)
-		return nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
-	return r;
 }
 
 static int note_passed(struct nc_launch *launch, const struct nc_report *report, struct nc_error *reterr)
@@ -135,13 +120,18 @@ static int checkpoint_started(struct nc_launch *launch, struct nc_error *reterr)
 int nc_phase_supervise(struct nc_launch *launch, struct nc_error *reterr)
 {
 	struct nc_watch watch;
+	int r;
 
 	/* clang-format off */
-	return nc_launch_announce(launch, reterr) ?:
-	       hold(launch, reterr) ?:
-	       nc_launch_let_go(launch, reterr) ?:
-	       nc_update_listen(launch, reterr) ?:
-	       (nc_watch_init(&watch, launch), nc_status_started(launch, reterr)) ?:
+	r = nc_launch_announce(launch, reterr) ?:
+	    (nc_watch_init(&watch, launch), nc_watch_hold(&watch, reterr)) ?:
+	    nc_launch_let_go(launch, reterr);
+	if (r < 0) {
+		nc_launch_end_unstarted(launch, reterr);
+		return r;
+	}
+	return nc_update_listen(launch, reterr) ?:
+	       nc_status_started(launch, reterr) ?:
 	       checkpoint_started(launch, reterr) ?:
 	       nc_watch_run(&watch, reterr);
 	/* clang-format on */

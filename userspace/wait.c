@@ -9,9 +9,10 @@
 #include "launch_state.h"
 
 /* Until a command runs there is nobody to hand a signal to: those that ask for an end, end the launch; others wait for the command. */
-static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
+int nc_launch_check_signals(struct nc_launch *launch, struct nc_error *reterr)
 {
 	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	const struct timespec moment = {.tv_nsec = 2000000};
 	sigset_t pending;
 
 	if (sigpending(&pending) < 0)
@@ -20,49 +21,44 @@ static int check_signals(struct nc_launch *launch, struct nc_error *reterr)
 		if (sigismember(&pending, ending[i]))
 			return nc_error_set(reterr, NC_E_LAUNCH_STOPPED, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
 	}
+	nanosleep(&moment, NULL); /* one for the command stays pending until there is one, so poll does not wait for it again */
 	return 0;
 }
 
-static int64_t until_when(const struct nc_launch *launch, int fd)
+int nc_launch_too_late(const struct nc_launch *launch, struct nc_error *reterr)
+{
+	return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "phase %s took longer than was allowed", launch->phase);
+}
+
+static int64_t until_when(const struct nc_launch *launch)
 {
 	int64_t until = nc_now_ns() + (int64_t)NC_STEP_MS * 1000000;
 
-	/* A wait for the Runner lasts as long as the Runner wants, or the deadline. */
-	if (fd == launch->options->hold_fd)
-		until = INT64_MAX;
 	return launch->deadline_ns && launch->deadline_ns < until ? launch->deadline_ns : until;
 }
 
-/* One bounded poll: 1 when fd has something. When the command is over, a signal means nothing any more. Before, one that is for the command stays
- * pending until there is one, so poll would not wait for it again. */
+/* One bounded poll: 1 when fd has something. When the command is over, a signal means nothing any more. */
 static int poll_once(struct nc_launch *launch, int fd, int64_t left_ns, struct nc_error *reterr)
 {
 	struct pollfd polls[2] = {{.fd = fd, .events = POLLIN}, {.fd = launch->signal_fd, .events = POLLIN}};
-	const struct timespec moment = {.tv_nsec = 2000000};
 	int r = poll(polls, launch->over ? 1 : 2, left_ns > 1000000000 ? 1000 : (int)(left_ns / 1000000) + 1);
 
 	if (r < 0)
 		return errno == EINTR ? 0 : nc_error_sys(reterr, NC_E_SYSTEM, -errno, "poll");
-	if (polls[1].revents) {
-		r = check_signals(launch, reterr);
-		if (r < 0)
-			return r;
-		if (!polls[0].revents)
-			nanosleep(&moment, NULL);
-	}
-	return polls[0].revents != 0;
+	r = polls[1].revents ? nc_launch_check_signals(launch, reterr) : 0;
+	return r < 0 ? r : polls[0].revents != 0;
 }
 
 int nc_launch_wait_readable(struct nc_launch *launch, int fd, struct nc_error *reterr)
 {
-	int64_t until = until_when(launch, fd);
+	int64_t until = until_when(launch);
 	int r = 0;
 
 	while (r == 0) {
 		int64_t left = until - nc_now_ns();
 
 		if (left <= 0)
-			return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "phase %s took longer than was allowed", launch->phase);
+			return nc_launch_too_late(launch, reterr);
 		r = poll_once(launch, fd, left, reterr);
 	}
 	return r < 0 ? r : 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * watch.c - the loop that watches over a running workload
+ * watch.c - the loop that watches over a workload, held or running
+ *
+ * While the Runner holds it, others may be at work in the instance (`exec`), so events, records and programs are looked after from `sealed` on. What ends
+ * a launch then is an error, since no command has run.
  *
  * What ends a workload before its own end goes through the same ladder: TERM to the command, after the grace KILL to the command, and a little later everything
  * in the cgroup. A process that has left the cordon, a lost edge or a missing program get no grace.
@@ -27,7 +30,7 @@
 #define LAST_RESORT_MS 2000 /* from KILL for the command to KILL for the cgroup */
 #define GIVE_UP_MS 5000	    /* from the command's end, or that, to going on without those that do not end */
 
-enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_FIXED };
+enum { POLL_REPORT, POLL_INIT, POLL_SIGNALS, POLL_EDGE, POLL_FLOOR, POLL_POPULATED, POLL_UPDATE, POLL_HOLD, POLL_FIXED };
 
 /* Without a process of ours (attach) the membership is the runtime's matter, and only the programs are looked at. */
 static int64_t next_look(const struct nc_watch *watch, int64_t now)
@@ -52,10 +55,17 @@ void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch)
 
 	*watch = (struct nc_watch){.launch = launch, .populated_fd = -1, .stirred_at = now, .verify_at = now + VERIFY_MS * MS};
 	watch->look_at = next_look(watch, now);
-	if (options->lifetime_ms > 0)
-		watch->term_at = now + options->lifetime_ms * MS;
-	watch->settle_at = now + SETTLE_MS * MS;
 	watch->checkpoint_at = now + (options->checkpoint_ms < 0 ? NC_CHECKPOINT_MS : options->checkpoint_ms) * MS;
+}
+
+/* The clocks that run from the start of the command. */
+static void begin(struct nc_watch *watch)
+{
+	int64_t now = nc_now_ns();
+
+	if (watch->launch->options->lifetime_ms > 0)
+		watch->term_at = now + watch->launch->options->lifetime_ms * MS;
+	watch->settle_at = now + SETTLE_MS * MS;
 }
 
 /* The first cause is the one that counts. */
@@ -107,6 +117,17 @@ static void end_at_once(struct nc_watch *watch, const char *cause)
 	nc_claim_kill(watch->launch->claim, watch->launch->authority, LAST_RESORT_MS, &ignored);
 	if (!watch->give_up_at)
 		watch->give_up_at = nc_now_ns() + GIVE_UP_MS * MS;
+}
+
+/* Something that the cordon cannot do without is gone. Before the start that is an error like any other. */
+static int lose(struct nc_watch *watch, const char *cause, const struct nc_error *error, struct nc_error *reterr)
+{
+	if (!watch->holding) {
+		end_at_once(watch, cause);
+		return 0;
+	}
+	*reterr = *error;
+	return error->status < 0 ? error->status : -EIO;
 }
 
 /* ---- what can happen -------------------------------------------------------------------------------------------------------------------------------- */
@@ -210,8 +231,7 @@ static int step_edge(struct nc_watch *watch, struct nc_error *reterr)
 	if (reterr->code == NC_E_EVIDENCE_UNWRITABLE)
 		return r;
 	nc_launch_events_lose(watch->launch);
-	end_at_once(watch, "edge_lost");
-	return 0;
+	return lose(watch, "edge_lost", reterr, reterr);
 }
 
 /* The kernel ends the rest of the namespace, and then init. */
@@ -290,12 +310,12 @@ static int step_look(struct nc_watch *watch, int64_t now, struct nc_error *reter
 	if (now < watch->look_at || watch->command_gone)
 		return 0;
 	if (nc_membership_check(launch, &watch->inside, &error) < 0) {
-		end_at_once(watch, "membership_lost");
+		r = lose(watch, "membership_lost", &error, reterr);
 	} else if (now >= watch->verify_at) {
 		watch->verify_at = now + VERIFY_MS * MS;
 		if (nc_host_verify(launch->host, nc_claim_cgroup_fd(launch->claim, launch->authority), NULL, &error) < 0)
-			end_at_once(watch, "program_lost");
-		if (launch->provider != NC_PROVIDER_EXEC)
+			r = lose(watch, "program_lost", &error, reterr);
+		if (r == 0 && launch->provider != NC_PROVIDER_EXEC)
 			r = take_in(watch, reterr);
 	}
 	watch->look_at = next_look(watch, now);
@@ -337,6 +357,8 @@ static int next_timeout(const struct nc_watch *watch, int64_t now)
 		next = watch->last_resort_at;
 	if (watch->give_up_at && watch->give_up_at < next)
 		next = watch->give_up_at;
+	if (watch->holding && watch->launch->deadline_ns && watch->launch->deadline_ns < next)
+		next = watch->launch->deadline_ns;
 	return next <= now ? 0 : (int)((next - now) / MS) + 1;
 }
 
@@ -350,7 +372,47 @@ static void fill_polls(struct nc_watch *watch, struct pollfd polls[POLL_FIXED])
 	polls[POLL_EDGE] = (struct pollfd){.fd = nc_launch_events_fd(launch), .events = POLLIN};
 	polls[POLL_UPDATE] = (struct pollfd){.fd = launch->update_fd, .events = POLLIN};
 	polls[POLL_POPULATED] = (struct pollfd){.fd = watch->populated_fd, .events = POLLPRI};
+	polls[POLL_HOLD] = (struct pollfd){.fd = watch->holding ? launch->options->hold_fd : -1, .events = POLLIN};
 	polls[POLL_FLOOR] = (struct pollfd){.fd = launch->floor ? nc_floor_poll_fd(launch->floor) : -1, .events = POLLIN};
+}
+
+/* One byte is a go, the end is a no. */
+static int step_hold(struct nc_watch *watch, struct nc_error *reterr)
+{
+	char go;
+	ssize_t n = read(watch->launch->options->hold_fd, &go, 1);
+
+	if (n == 0)
+		return nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read the hold descriptor");
+	watch->holding = n < 0;
+	return 0;
+}
+
+static int step_held(struct nc_watch *watch, const struct pollfd *polls, int64_t now, struct nc_error *reterr)
+{
+	struct nc_launch *launch = watch->launch;
+	int r = polls[POLL_SIGNALS].revents ? nc_launch_check_signals(launch, reterr) : 0;
+
+	if (r < 0)
+		return r;
+	if (polls[POLL_REPORT].revents || polls[POLL_INIT].revents)
+		return nc_launch_explain_death(launch, reterr);
+	if (polls[POLL_HOLD].revents)
+		return step_hold(watch, reterr);
+	return launch->deadline_ns && now >= launch->deadline_ns ? nc_launch_too_late(launch, reterr) : 0;
+}
+
+static void step_running(struct nc_watch *watch, const struct pollfd *polls, int64_t now)
+{
+	if (polls[POLL_REPORT].revents)
+		step_report(watch);
+	if (polls[POLL_INIT].revents)
+		watch->init_gone = true;
+	if (polls[POLL_SIGNALS].revents)
+		step_signals(watch);
+	step_clocks(watch, now);
 }
 
 static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count, struct nc_error *reterr)
@@ -359,20 +421,17 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 	int64_t now = nc_now_ns();
 	int r = 0;
 
-	if (polls[POLL_REPORT].revents)
-		step_report(watch);
-	if (polls[POLL_INIT].revents)
-		watch->init_gone = true;
-	if (polls[POLL_SIGNALS].revents)
-		step_signals(watch);
-	if (polls[POLL_EDGE].revents)
+	if (watch->holding)
+		r = step_held(watch, polls, now, reterr);
+	else
+		step_running(watch, polls, now);
+	if (r == 0 && polls[POLL_EDGE].revents)
 		r = step_edge(watch, reterr);
 	if (r == 0 && polls[POLL_FLOOR].revents)
 		r = nc_floor_step(launch->floor, reterr);
 	if (r == 0 && polls[POLL_UPDATE].revents)
 		r = nc_update_step(launch, watch->kill_at != 0, reterr);
 	nc_stdio_step(&launch->stdio, polls + POLL_FIXED, count - POLL_FIXED);
-	step_clocks(watch, now);
 	r = r < 0 ? r : step_look(watch, now, reterr);
 	return r < 0 ? r : step_checkpoint(watch, now, reterr);
 }
@@ -380,7 +439,8 @@ static int step(struct nc_watch *watch, const struct pollfd *polls, size_t count
 static int wait_and_step(struct nc_watch *watch, struct nc_error *reterr)
 {
 	struct pollfd polls[POLL_FIXED + NC_STDIO_POLLS];
-	size_t count = POLL_FIXED + nc_stdio_polls(&watch->launch->stdio, polls + POLL_FIXED);
+	/* what the caller sends is the command's: nothing is taken of it while there may be none */
+	size_t count = POLL_FIXED + (watch->holding ? 0 : nc_stdio_polls(&watch->launch->stdio, polls + POLL_FIXED));
 	int r;
 
 	fill_polls(watch, polls);
@@ -397,10 +457,21 @@ static bool given_up(const struct nc_watch *watch)
 	return watch->give_up_at && nc_now_ns() >= watch->give_up_at;
 }
 
+int nc_watch_hold(struct nc_watch *watch, struct nc_error *reterr)
+{
+	int r = 0;
+
+	watch->holding = watch->launch->options->hold_fd >= 0;
+	while (r == 0 && watch->holding)
+		r = wait_and_step(watch, reterr);
+	return r;
+}
+
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr)
 {
 	struct nc_ending *ending = &watch->launch->ending;
 
+	begin(watch);
 	while (!watch->init_gone && !given_up(watch)) {
 		int r = wait_and_step(watch, reterr);
 
@@ -446,6 +517,7 @@ int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr)
 	if (fd < 0 && !over)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open cgroup.events");
 	watch->populated_fd = fd;
+	begin(watch);
 	while (r == 0 && !over && !given_up(watch)) {
 		r = look_populated(watch, &over, reterr);
 		if (r < 0 || over)

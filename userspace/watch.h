@@ -7,6 +7,7 @@
 
 struct nc_watch {
 	struct nc_launch *launch;
+	bool holding; /* the command waits for the Runner's go, and has not been executed */
 	int64_t term_at, kill_at, last_resort_at, look_at, checkpoint_at, settle_at; /* CLOCK_MONOTONIC ns; 0: not set */
 	int64_t give_up_at; /* the command has ended, or was killed for good: what is left then is for the phase `end` to tell */
 	bool dirty;	    /* something was recorded since the last checkpoint */
@@ -18,6 +19,8 @@ struct nc_watch {
 };
 
 void nc_watch_init(struct nc_watch *watch, struct nc_launch *launch);
+/* Until the Runner says go, where he is to: everything but the command is watched over as it will be then. Negative: it does not start, and why. */
+int nc_watch_hold(struct nc_watch *watch, struct nc_error *reterr);
 /* Until the command has ended; launch->ending is filled. Errors are of the evidence or the system: the workload is then ended by undo. */
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr);
 /* The same for a cgroup that somebody else fills (attach): until it is empty after it once was not, or a signal asks for the end. */

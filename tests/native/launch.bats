@@ -33,6 +33,18 @@ nothing_left() {
 	[ -z "$(ls /run/netcordon/"$(basename "$(jq -r .pins <<<"$facts")")"/instances)" ]
 }
 
+# unstarted FAILURE STATUS: the evidence of the last one is closed, and says that its command was never executed and why
+unstarted() {
+	jq -e --arg failure "$1" --argjson code "$2" '.result=={"cause":"not_started","failure":$failure,"code":$code} and .policy_intact' \
+		"$WORLD/evidence/closing.json" || { cat "$WORLD/evidence/closing.json" >&2; return 1; }
+	verified complete
+}
+# verified ANSWER
+verified() {
+	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
+	[ "$("$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" | head -n 1)" = "$1" ]
+}
+
 @test "the listed address is reached, an unlisted one is not, and the evidence verifies" {
 	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
 	mark
@@ -62,7 +74,9 @@ nothing_left() {
 	expect 127 cordon /no/such/file
 	run -127 cordon /no/such/file
 	[[ $output == *'execute "/no/such/file": No such file or directory'* ]]
+	unstarted process_invalid 127
 	expect 126 cordon /etc/passwd
+	unstarted process_invalid 126
 	expect 126 cordon /etc
 	nothing_left
 }
@@ -141,7 +155,7 @@ nothing_left() {
 		printf "$wrong" >"$WORLD/env"
 		RUN_OPTIONS="--env-fd 6" expect 125 cordon /bin/sh -c "touch $WORLD/open/ran" 6<"$WORLD/env"
 		[ ! -e "$WORLD/open/ran" ]
-		[ ! -e "$WORLD/evidence/closing.json" ]
+		unstarted process_invalid 125
 	done
 	nothing_left
 }
@@ -213,7 +227,83 @@ nothing_left() {
 	# a Runner that goes away instead: nothing runs, nothing is left
 	RUN_OPTIONS="--hold-fd 6" expect 125 cordon /bin/sh -c "touch $WORLD/open/ran" 6</dev/null
 	[ ! -e "$WORLD/open/ran" ]
+	unstarted hold_closed 125
 	nothing_left
+}
+
+# held: a launch called held, whose plane may reach PUB_B, up to `sealed`; descriptor 7 is the Runner's end of what holds it
+held() {
+	MEMBERS="\"plane\":{\"destinations\":[{\"host\":\"$PUB_B\",\"port\":443}]}" profile tcp $PUB_A 443
+	rm -f "$WORLD/holding"
+	mkfifo "$WORLD/holding"
+	exec 7<>"$WORLD/holding"
+	RUN_OPTIONS="--instance held --status-fd 5 --hold-fd 6" cordon "$@" 5>"$WORLD/status" 6<"$WORLD/holding" 7>&- >"$WORLD/out" 2>&1 3>&- &
+	HELD=$!
+	eventually 100 "grep -q sealed $WORLD/status"
+}
+
+# plane_told: the plane's command and what was decided of it stand in the evidence, which is whole
+plane_told() {
+	verified complete
+	event '.kind=="exec" and .authority=="plane" and .result.code==0'
+	event ".kind==\"verdict\" and .authority==\"plane\" and .decision==\"allow\" and .destination==\"$PUB_B\" and .port==443"
+	event ".kind==\"repeats\" and .authority==\"plane\" and .destination==\"$PUB_B\""
+	jq -e '.counters.plane.literal_listed=="1" and .losses=="0"' "$WORLD/evidence/closing.json" || { cat "$WORLD/evidence/closing.json" >&2; return 1; }
+}
+
+@test "what the plane does while a launch is held is shown then, and stands in the evidence, whether the command starts or not" {
+	local end got
+	for end in go stop; do
+		mark
+		held /bin/sh -c "touch $WORLD/open/ran"
+		timeout 60 "$netcordon" exec --root "$ROOT" held -- "$tools/attempt" tcp $PUB_B 443
+		reached $PUB_B 443
+		# events and the record of what was executed are taken in meanwhile
+		eventually 50 "'$netcordon' events --root $ROOT held | grep -q 'allow  *plane  *tcp $PUB_B:443'"
+		eventually 200 "grep -q '\"kind\":\"exec\"' $WORLD/evidence/events.jsonl"
+		[ ! -e "$WORLD/open/ran" ]
+		if [ $end = go ]; then printf x >&7; else "$netcordon" stop --root "$ROOT" held; fi
+		got=0
+		wait $HELD || got=$?
+		exec 7>&-
+		plane_told
+		if [ $end = go ]; then
+			[ $got -eq 0 ]
+			jq -e '.result=={"cause":"exited","code":0}' "$WORLD/evidence/closing.json"
+			rm "$WORLD/open/ran"
+		else
+			[ $got -eq 125 ]
+			unstarted launch_stopped 125
+			[ ! -e "$WORLD/open/ran" ]
+		fi
+	done
+	nothing_left
+}
+
+@test "a plane command that runs when a held launch is stopped is ended with it, and its record says so" {
+	held /bin/sh -c "touch $WORLD/open/ran"
+	timeout 60 "$netcordon" exec --root "$ROOT" held -- /bin/sleep 50 3>&- &
+	local plane=$!
+	eventually 100 "pgrep -P \$(pgrep -P $plane) >/dev/null"
+	eventually 100 "ls /run/netcordon/*/instances/*/exec-record-* >/dev/null 2>&1"
+	"$netcordon" stop --root "$ROOT" held
+	wait $HELD $plane || true
+	exec 7>&-
+	unstarted launch_stopped 125
+	event '.kind=="exec" and .result.signal==9'
+	[ ! -e "$WORLD/open/ran" ]
+	nothing_left
+}
+
+@test "a held launch whose first process is killed ends at once, and says so" {
+	held /bin/sh -c "touch $WORLD/open/ran"
+	local got=0
+	kill -9 "$(head -n 1 "$(jq -r .cgroup "$WORLD/status")/cgroup.procs")"
+	wait $HELD || got=$?
+	exec 7>&-
+	[ $got -eq 125 ]
+	unstarted process_invalid 125
+	[ ! -e "$WORLD/open/ran" ]
 }
 
 @test "a deadline ends a launch that is held too long, a lifetime ends a command" {
@@ -222,6 +312,7 @@ nothing_left() {
 	RUN_OPTIONS="--hold-fd 7 --status-fd 5 --deadline 2" expect 125 cordon /bin/sh -c "touch $WORLD/open/ran" 5>"$WORLD/status"
 	exec 7>&-
 	jq -e -s '.[-1].event=="failed" and .[-1].code=="deadline"' "$WORLD/status"
+	unstarted deadline 125
 	[ ! -e "$WORLD/open/ran" ]
 	RUN_OPTIONS="--lifetime 1 --grace 1" expect 143 cordon /bin/sleep 30
 	jq -e '.result.cause=="lifetime"' "$WORLD/evidence/closing.json"

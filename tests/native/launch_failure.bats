@@ -34,13 +34,21 @@ never_ran() {
 
 inside() { "$@" "$BASH" -c "$(declare -f cordon); WORLD=$WORLD ROOT=$ROOT WL=${IN_WL-$WL} netcordon=$netcordon RUN_OPTIONS='${RUN_OPTIONS-}'; cordon ${COMMAND:-/bin/touch $WORLD/open/ran}"; }
 
-# background COMMAND...: a cordon with the status line in $WORLD/status; CORDON is its shell, SUPERVISOR netcordon itself
+# background COMMAND...: a cordon with the status line in $WORLD/status, up to the line AT; CORDON is its shell, SUPERVISOR netcordon itself
 background() {
 	: >"$WORLD/status"
 	RUN_OPTIONS="--status-fd 5 ${RUN_OPTIONS-}" cordon "$@" 5>"$WORLD/status" >"$WORLD/out" 2>&1 3>&- &
 	CORDON=$!
-	eventually 200 "grep -q started $WORLD/status" || { cat "$WORLD/out" >&2; return 1; }
+	eventually 200 "grep -q ${AT:-started} $WORLD/status" || { cat "$WORLD/out" >&2; return 1; }
 	SUPERVISOR=$(pgrep -P "$(pgrep -P $CORDON timeout)" | head -n 1)
+}
+
+# edge: the process of the background cordon's edge
+edge() {
+	local pid
+	pgrep -P "$SUPERVISOR" | while read -r pid; do
+		grep -q '^CapBnd:.0000000000000000' "/proc/$pid/status" && [ "$(readlink "/proc/$pid/ns/pid")" = "$(readlink /proc/self/ns/pid)" ] && echo "$pid"
+	done || true
 }
 
 flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/null; done; sleep 0.01; done'
@@ -131,11 +139,23 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	echo '{"version":1,"upstreams":["127.0.0.1"]}' >"$WORLD/netcordon.conf"
 	profile tcp api.example 443
 	RUN_OPTIONS="--config $WORLD/netcordon.conf" background /bin/sleep 60
-	kill -9 "$(pgrep -P "$SUPERVISOR" | while read -r pid; do grep -q '^CapBnd:.0000000000000000' /proc/$pid/status && [ "$(readlink /proc/$pid/ns/pid)" = "$(readlink /proc/self/ns/pid)" ] && echo $pid; done)"
+	kill -9 "$(edge)"
 	local got=0
 	wait $CORDON || got=$?
 	[ $got -eq 137 ]
 	jq -e '.result.cause=="edge_lost"' "$WORLD/evidence/closing.json"
+	nothing_left
+	# while the Runner holds it, the command never starts
+	mkfifo "$WORLD/holding"
+	exec 7<>"$WORLD/holding"
+	AT=sealed RUN_OPTIONS="--config $WORLD/netcordon.conf --hold-fd 7" background /bin/touch "$WORLD/open/ran"
+	kill -9 "$(edge)"
+	got=0
+	wait $CORDON || got=$?
+	exec 7>&-
+	[ $got -eq 125 ]
+	jq -e '.result=={"cause":"not_started","failure":"system","code":125} and .losses=="1"' "$WORLD/evidence/closing.json"
+	[ ! -e "$WORLD/open/ran" ]
 	nothing_left
 }
 

@@ -106,11 +106,23 @@ requests() {
 	[ ! -s "$WORLD/status" ]
 	requests instance_exists "" instance_not_started live deadline
 	asked 0 "" stop --json s
-	jq -e '.closed==false and .evidence' "$WORLD/answer"
+	# nobody was told of it, and somebody was at work in it
+	jq -e '.closed and .cause=="not_started" and .failure=="launch_stopped" and .code==125' "$WORLD/answer"
 	tests_schema ended="$WORLD/answer"
 	down 125
 	jq -e -s 'length==1 and .[0].event=="failed" and .[0].code=="launch_stopped" and .[0].started==false' "$WORLD/status"
-	[ ! -e "$(jq -r .evidence "$WORLD/answer")" ] # nobody was told of it
+	run ! nc evidence verify "$(jq -r .evidence "$WORLD/answer")" --public-key "$WORLD/public.pem" --json # by a reader of events that never said it was there
+	jq -e '.answer=="incomplete"' <<<"$output"
+	# and where nobody was, nothing is left
+	cp "$WORLD/profile.json" "$WORLD/small.json"
+	echo '{"version":1,"network":{"mode":"allowlist","destinations":[{"host":"api.example.com","port":443}]}}' >"$WORLD/profile.json"
+	program=$WORLD/never-ready/netcordon up -- true
+	eventually 100 "nc status s >/dev/null 2>&1 && ls $WORLD/evidence/s-*/launch.json"
+	cp "$WORLD/small.json" "$WORLD/profile.json"
+	asked 0 "" stop --json s
+	down 125
+	jq -e '.closed==false' "$WORLD/answer"
+	[ ! -e "$(jq -r '.evidence // "/nowhere"' "$WORLD/answer")" ]
 }
 
 @test "sealed: held by the Runner, who may think again" {
@@ -121,6 +133,10 @@ requests() {
 	asked 0 "" stop --json s
 	down 125
 	jq -e -s 'map(.event)==["sealed","failed"] and .[1].code=="launch_stopped"' "$WORLD/status"
+	jq -e '.closed and .cause=="not_started" and .failure=="launch_stopped"' "$WORLD/answer"
+	tests_schema ended="$WORLD/answer"
+	nc evidence verify "$(jq -r .evidence "$WORLD/answer")" --public-key "$WORLD/public.pem" | grep -qx complete
+	tests_schema closing="$(jq -r .evidence "$WORLD/answer")/closing.json"
 	# the hold descriptor closed without a go
 	up --hold-fd 6 -- touch "$WORLD/open/ran" 6</dev/null
 	down 125
