@@ -2,10 +2,10 @@
 /*
  * supervise.c - phase `supervise`: from `sealed` to the end of the command
  *
- * One poll loop over everything that can happen: the Runner's go, the command's end (init tells), init's own end (pidfd), signals to hand on, events from the edge, addresses
- * that the host gains or loses, bytes of relayed descriptors, and three clocks (lifetime, grace, checkpoint). Once a second, and every three seconds when
- * nothing has happened for thirty, it looks whether every process of the workload is still inside its cgroup: somebody privileged outside can move one (B07),
- * and the kernel tells nobody.
+ * One poll loop over everything that can happen: the Runner's go, the command's end (init tells), init's own end (pidfd), signals to hand on, events from the
+ * edge, addresses that the host gains or loses, bytes of relayed descriptors, and three clocks (lifetime, grace, checkpoint). Once a second, and every
+ * three seconds when nothing has happened for thirty, it looks whether every process of the workload is still inside its cgroup: somebody privileged
+ * outside can move one (B07), and the kernel tells nobody.
  *
  * The loop ends the workload itself when its lifetime is over, when a process has left the cordon, when the edge is lost, or when a program of ours is no
  * longer in force. What it found is the `cause` in the closing statement.

@@ -25,8 +25,11 @@ int nc_watch_hold(struct nc_watch *watch, struct nc_error *reterr);
 int nc_watch_run(struct nc_watch *watch, struct nc_error *reterr);
 /* The same for a cgroup that somebody else fills (attach): until it is empty after it once was not, or a signal asks for the end. */
 int nc_watch_cgroup(struct nc_watch *watch, struct nc_error *reterr);
-/* Takes all messages of the edge that are there, into the evidence. A lost edge is an error here. */
+/* watch_edge.c: takes all messages of the edge that are there, into the evidence. A lost edge is an error here. Then, what was refused for its first bytes
+ * is ended. */
 int nc_watch_edge(struct nc_launch *launch, struct nc_error *reterr);
+int nc_watch_hear(struct nc_launch *launch, struct nc_error *reterr);	     /* the first half */
+int nc_watch_end_refused(struct nc_launch *launch, struct nc_error *reterr); /* the second */
 /* membership.c: -EXDEV when a process of the workload's pid namespace is outside its cgroup. *folder is what the kernel calls that, and is found out
  * where it is NULL. */
 int nc_membership_check(const struct nc_launch *launch, const char **folder, struct nc_error *reterr);
