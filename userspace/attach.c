@@ -118,10 +118,10 @@ static const struct nc_phase attach_phases[] = {
 	{"end", nc_phase_end, NULL},
 };
 
-int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
+int nc_launch_attach(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr)
 {
 	struct nc_launch launch;
 
 	nc_launch_init(&launch, options, options->container ? NC_PROVIDER_OCI : NC_PROVIDER_ATTACH);
-	return nc_launch_go(&launch, attach_phases, sizeof(attach_phases) / sizeof(attach_phases[0]), ret_status, reterr);
+	return nc_launch_go(&launch, attach_phases, sizeof(attach_phases) / sizeof(attach_phases[0]), ret_end, reterr);
 }

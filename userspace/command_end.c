@@ -7,10 +7,9 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include "cause.h"
 #include "cleanup.h"
 #include "commands.h"
-#include "evidence_names.h"
-#include "folder.h"
 #include "json.h"
 #include "launch.h"
 #include "output.h"
@@ -26,19 +25,11 @@ const struct argp_option nc_wait_options[] = {
 	{0},
 };
 
-/* The closing statement's "result", or NULL. */
 static json_t *read_result(const char *evidence)
 {
 	NC_CLOSE int fd = *evidence ? open(evidence, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	NC_JSON json_t *closing = NULL;
-	NC_FREE char *text = NULL;
-	struct nc_error ignored; /* no closing statement that can be read is an answer too */
-	size_t length;
 
-	if (fd < 0 || nc_folder_read(fd, NC_EVIDENCE_CLOSING, NC_JSON_SIZE_MAX, &text, &length, &ignored) < 0 ||
-	    nc_json_parse(text, length, NC_E_EVIDENCE_INVALID, &closing, &ignored) < 0)
-		return NULL;
-	return json_incref(json_object_get(closing, "result"));
+	return fd < 0 ? NULL : nc_cause_read(fd);
 }
 
 static void print_json(const char *instance, const char *evidence, json_t *result)
@@ -55,18 +46,9 @@ static void print_json(const char *instance, const char *evidence, json_t *resul
 
 static void print_text(const char *instance, const char *evidence, const json_t *result)
 {
-	const json_t *code = json_object_get(result, "code"), *signal = json_object_get(result, "signal");
-	const char *cause = json_string_value(json_object_get(result, "cause"));
+	char text[NC_CAUSE_TEXT];
 
-	printf("%s: ", instance);
-	if (!result)
-		fputs("ended without a closing statement", stdout);
-	else
-		nc_output_safe(stdout, cause ? cause : "ended");
-	if (code)
-		printf(", exit status %lld", (long long)json_integer_value(code));
-	if (signal)
-		printf(", signal %lld", (long long)json_integer_value(signal));
+	printf("%s: %s", instance, result ? nc_cause_text(result, text) : "ended without a closing statement");
 	if (*evidence) {
 		fputs("; evidence: ", stdout);
 		nc_output_safe(stdout, evidence);

@@ -22,7 +22,7 @@
 #include "evidence.h"
 #include "evidence_ids.h"
 #include "evidence_names.h"
-#include "explain.h"
+#include "events_show.h"
 #include "folder.h"
 #include "instance_state.h"
 #include "json.h"
@@ -38,11 +38,8 @@ const struct argp_option nc_events_options[] = {
 struct reading {
 	const struct nc_invocation *invocation;
 	int64_t since, last; /* sequences: asked for, and the last one seen; 0: none */
-	bool ended, headed;
-	/* of the launch statement, 0 where it does not say: */
-	int64_t wall_ns; /* what CLOCK_BOOTTIME must be given to be time of day */
-	int canary_port;
-	json_t *ids; /* of names, from the statement and the updates so far */
+	bool ended;
+	struct nc_events_view view;
 };
 
 /* ---- where the evidence is ------------------------------------------------------------------------------------------------------------------ */
@@ -160,144 +157,6 @@ static const char *text(const json_t *record, const char *member)
 	return value ? value : "";
 }
 
-static const char *meaning(const char *reason)
-{
-	for (unsigned int code = 0; code < NC_REASON_MAX; code++)
-		if (!strcmp(nc_reason_word(code), reason))
-			return nc_reason_sentence(code);
-	return "";
-}
-
-static void print_padded(const char *value, int width)
-{
-	nc_output_safe(stdout, value);
-	printf("%*s", width - (int)strlen(value) > 2 ? width - (int)strlen(value) : 2, "");
-}
-
-/* What was asked for where there is no destination, from an event's `detail` (netcordon_abi.h). Records of repeats have no hook, but each reason has
- * its own. */
-static void asked_for(const json_t *record, char *ret_text, size_t size)
-{
-	const char *hook = text(record, "hook"), *reason = text(record, "reason");
-	unsigned int detail = (unsigned int)json_integer_value(json_object_get(record, "detail"));
-
-	if (!strcmp(reason, "bind_refused"))
-		snprintf(ret_text, size, "(%s port %u)", hook[0] ? hook : "bind", detail);
-	else if (!strcmp(reason, "option_refused"))
-		snprintf(ret_text, size, "(setsockopt %u/%u)", detail >> 16, detail & 0xffff);
-	else if (!strcmp(reason, "protocol_refused") && detail)
-		snprintf(ret_text, size, "(socket %u/%u/%u)", detail >> 24, detail >> 16 & 0xff, detail & 0xffff);
-	else if (!strcmp(reason, "device_refused"))
-		snprintf(ret_text, size, "(device %u:%u)", detail >> 20, detail & 0xfffff);
-	else
-		snprintf(ret_text, size, "(%s)", hook[0] ? hook : "no destination");
-}
-
-/* "tcp 10.0.0.5:443", or what was asked for where there is no destination. */
-static void destination_of(const json_t *record, char *ret_text, size_t size)
-{
-	const char *address = text(record, "destination");
-	int port = (int)json_integer_value(json_object_get(record, "port"));
-
-	if (address[0])
-		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
-	else
-		asked_for(record, ret_text, size);
-}
-
-/* Times of day are UTC; a record without a time has none to show. */
-static void print_time(const struct reading *reading, const json_t *record)
-{
-	char written[32] = "";
-	uint64_t boot_ns;
-	struct tm tm;
-	time_t second;
-
-	if (reading->wall_ns && nc_json_read_u64(json_object_get(record, "time_ns"), &boot_ns)) {
-		second = (time_t)((int64_t)boot_ns + reading->wall_ns) / 1000000000;
-		if (gmtime_r(&second, &tm))
-			strftime(written, sizeof(written), "%m-%d %H:%M:%S", &tm);
-	}
-	print_padded(written, 16);
-}
-
-/* Is it one of the attempts that netcordon makes itself before the command starts? So it says of itself, as a workload could too. */
-static bool canary_sang(const struct reading *reading, const json_t *record)
-{
-	const char *address = text(record, "destination");
-
-	return reading->canary_port && json_integer_value(json_object_get(record, "port")) == reading->canary_port &&
-	       !strcmp(text(record, "comm"), "netcordon") && (!strcmp(address, "127.0.0.1") || !strcmp(address, "::1"));
-}
-
-/* The name that a record is about: one that was asked for and refused stands in it, one that is listed as its number. */
-static void print_name(const struct reading *reading, const json_t *record)
-{
-	const char *name = *text(record, "server_name") ? text(record, "server_name") : nc_evidence_ids_name(reading->ids, record);
-
-	if (!name)
-		return;
-	printf(": ");
-	nc_output_safe(stdout, name);
-}
-
-static void print_verdict(const struct reading *reading, const json_t *record)
-{
-	const char *class = text(record, "address_class");
-	char destination[128], reason[128];
-
-	destination_of(record, destination, sizeof(destination));
-	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", text(record, "reason"), class);
-	print_padded(text(record, "decision"), 10);
-	print_padded(text(record, "authority"), 10);
-	print_padded(destination, 34);
-	print_padded(reason, 34);
-	print_padded(text(record, "comm"), 17);
-	printf("%s", canary_sang(reading, record) ? "netcordon's canary: refused, as it has to be" : meaning(text(record, "reason")));
-	print_name(reading, record);
-	puts("");
-}
-
-/* At the end of a log: how often each of its firsts came. */
-static void print_repeats(const struct reading *reading, const json_t *record)
-{
-	char destination[128];
-
-	destination_of(record, destination, sizeof(destination));
-	print_padded("in all", 10);
-	print_padded(text(record, "authority"), 10);
-	print_padded(destination, 34);
-	print_padded(text(record, "reason"), 34);
-	nc_output_safe(stdout, text(record, "count"));
-	printf("%s", strcmp(text(record, "count"), "1") ? " times" : " time");
-	print_name(reading, record);
-	puts("");
-}
-
-/* Records of another kind are rare and small: their members as they are. */
-static void print_other(const json_t *record)
-{
-	json_t *rest = json_copy((json_t *)record);
-	char *members;
-
-	json_object_del(rest, "sequence");
-	json_object_del(rest, "previous");
-	json_object_del(rest, "kind");
-	print_padded(text(record, "kind"), 10);
-	members = json_dumps(rest, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
-	printf("%s\n", members && strcmp(members, "{}") ? members : "");
-	free(members);
-	json_decref(rest);
-}
-
-/* Once, above the first record. */
-static void print_head(struct reading *reading)
-{
-	if (!reading->headed)
-		printf("%6s  %-16s%-10s%-10s%-34s%-34s%-17s%s\n", "", "TIME (UTC)", "DECISION", "AUTHORITY", "DESTINATION", "REASON", "TASK", "WHY");
-	reading->headed = true;
-}
-
 /* As it stands, where that is ASCII: a foreign log may hold what a terminal obeys. */
 static int print_line(const char *line, size_t length, const json_t *record, struct nc_error *reterr)
 {
@@ -330,20 +189,12 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 				    reading->since + 1, (int64_t)sequence);
 	reading->last = sequence;
 	reading->ended = !strcmp(text(record, "kind"), NC_EVIDENCE_END);
-	nc_evidence_ids_learn(reading->ids, record); /* shown, not verified: what it cannot take has no name */
+	nc_evidence_ids_learn(reading->view.ids, record); /* shown, not verified: what it cannot take has no name */
 	if (sequence <= reading->since)
 		return 0;
 	if (reading->invocation->json)
 		return print_line(line, length, record, reterr);
-	print_head(reading);
-	printf("%6" PRId64 "  ", (int64_t)sequence);
-	print_time(reading, record);
-	if (!strcmp(text(record, "kind"), "verdict"))
-		print_verdict(reading, record);
-	else if (!strcmp(text(record, "kind"), "repeats"))
-		print_repeats(reading, record);
-	else
-		print_other(record);
+	nc_events_show(&reading->view, record);
 	return 0;
 }
 
@@ -410,7 +261,7 @@ static int open_watch(int folder_fd, int *ret_watch, struct nc_error *reterr)
 	return 0;
 }
 
-/* What the launch statement says about the log's times and the canary. As it stands: a log is shown without it too. */
+/* What the launch statement says about the log's times and names. As it stands: a log is shown without it too. */
 static void read_statement(struct reading *reading, int folder_fd)
 {
 	NC_FREE char *bytes = NULL;
@@ -424,9 +275,8 @@ static void read_statement(struct reading *reading, int folder_fd)
 	    nc_json_parse(bytes, length, NC_E_EVIDENCE_INVALID, &statement, &ignored) < 0)
 		return;
 	if (strptime(text(statement, "time"), "%Y-%m-%dT%H:%M:%SZ", &tm) && nc_json_read_u64(json_object_get(statement, "time_ns"), &boot_ns))
-		reading->wall_ns = timegm(&tm) * INT64_C(1000000000) - (int64_t)boot_ns;
-	nc_evidence_ids_learn(reading->ids, statement);
-	reading->canary_port = (int)json_integer_value(json_object_get(json_object_get(statement, "canary"), "port"));
+		reading->view.wall_ns = timegm(&tm) * INT64_C(1000000000) - (int64_t)boot_ns;
+	nc_evidence_ids_learn(reading->view.ids, statement);
 }
 
 static int read_log(struct reading *reading, int folder_fd, struct nc_error *reterr)
@@ -465,13 +315,14 @@ static int read_log(struct reading *reading, int folder_fd, struct nc_error *ret
 int nc_command_events(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	NC_JSON json_t *ids = json_object();
-	struct reading reading = {.invocation = invocation, .ids = ids};
+	struct reading reading = {.invocation = invocation, .view.ids = ids};
 	NC_CLOSE int folder_fd = -1;
 	int ret = nc_option_number(invocation, NC_OPTION_SINCE, 0, INT64_MAX - 1, &reading.since, reterr);
 
 	if (ret == 0)
 		ret = open_folder(invocation, &folder_fd, reterr);
 	if (ret == 0) {
+		reading.view.folder_fd = folder_fd;
 		read_statement(&reading, folder_fd);
 		ret = read_log(&reading, folder_fd, reterr);
 	}

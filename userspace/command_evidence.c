@@ -2,6 +2,7 @@
 /* command_evidence.c - `evidence verify`: four answers, each with its own exit status */
 #include <errno.h>
 #include <stdio.h>
+#include "cause.h"
 #include "cleanup.h"
 #include "commands.h"
 #include "evidence.h"
@@ -64,6 +65,14 @@ static void print_clauses(const struct nc_evidence_report *report)
 	printf("  in words  %s\n", nc_clauses_summary(report->clauses, summary));
 }
 
+static void print_ending(const json_t *result)
+{
+	const char *cause = json_string_value(json_object_get(result, "cause"));
+	char text[NC_CAUSE_TEXT];
+
+	printf("  ended     %s: %s\n", nc_cause_text(result, text), nc_cause_meaning(cause ? cause : ""));
+}
+
 static void print_report(const struct nc_evidence_report *report, const char *key_id, bool compared)
 {
 	printf("%s\n", nc_evidence_answer_word(report->answer));
@@ -82,6 +91,8 @@ static void print_report(const struct nc_evidence_report *report, const char *ke
 	printf("\n  events    %llu\n  lost      %llu\n", (unsigned long long)report->events, (unsigned long long)report->losses);
 	printf("  key       %s\n  binding   %s\n", key_id, compared ? "as expected" : "not compared (--expect FILE)");
 	printf("  policy    %s\n", policy_word(report));
+	if (report->closing)
+		print_ending(json_object_get(report->closing, "result"));
 	print_clauses(report);
 	puts("  proves    authorship and integrity");
 }

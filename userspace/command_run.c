@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include "cause.h"
 #include "cleanup.h"
 #include "commands.h"
 #include "launch.h"
@@ -224,11 +226,21 @@ static int hint_key(const struct nc_launch_options *options, int ret, struct nc_
 	return ret;
 }
 
-static int finish(struct nc_invocation *invocation, const struct nc_launch_options *options, int ret, int status, struct nc_error *reterr)
+/* What was ended from outside did not end by itself, and no exit status says why. For machines it stands in the status line and the evidence. */
+static void tell_end(const struct nc_invocation *invocation, const struct nc_launch_end *end)
 {
-	if (ret >= 0)
-		return status;
-	invocation->failure = status;
+	if (nc_cause_is_ours(end->cause) && !invocation->json)
+		fprintf(stderr, "netcordon: the workload was ended: %s: %s\n", end->cause, nc_cause_meaning(end->cause));
+}
+
+static int finish(struct nc_invocation *invocation, const struct nc_launch_options *options, int ret, const struct nc_launch_end *end,
+		  struct nc_error *reterr)
+{
+	if (ret >= 0) {
+		tell_end(invocation, end);
+		return end->status;
+	}
+	invocation->failure = end->status;
 	return nc_invocation_profile_hint(invocation, hint_key(options, ret, reterr), reterr);
 }
 
@@ -237,7 +249,8 @@ int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr)
 	NC_FREE char *profile = nc_invocation_profile(invocation, reterr);
 	struct nc_launch_options options;
 	struct nc_host_options host;
-	int ret, status = NC_EXIT_OURS;
+	struct nc_launch_end end;
+	int ret;
 
 	if (!profile)
 		return reterr->status;
@@ -246,8 +259,8 @@ int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr)
 		return ret;
 	options.profile = profile;
 	options.command = invocation->arguments;
-	ret = nc_launch_run(&options, &status, reterr);
-	return finish(invocation, &options, ret, status, reterr);
+	ret = nc_launch_run(&options, &end, reterr);
+	return finish(invocation, &options, ret, &end, reterr);
 }
 
 int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr)
@@ -255,7 +268,8 @@ int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr)
 	NC_FREE char *profile = nc_invocation_profile(invocation, reterr);
 	struct nc_launch_options options;
 	struct nc_host_options host;
-	int ret, status = NC_EXIT_OURS;
+	struct nc_launch_end end;
+	int ret;
 
 	if (!profile)
 		return reterr->status;
@@ -265,15 +279,16 @@ int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr)
 	if (ret < 0)
 		return ret;
 	options.profile = profile;
-	ret = nc_launch_attach(&options, &status, reterr);
-	return finish(invocation, &options, ret, status, reterr);
+	ret = nc_launch_attach(&options, &end, reterr);
+	return finish(invocation, &options, ret, &end, reterr);
 }
 
 int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr)
 {
 	struct nc_launch_options options;
 	struct nc_host_options host;
-	int ret, status = NC_EXIT_OURS;
+	struct nc_launch_end end;
+	int ret;
 
 	ret = take_options(invocation, &host, &options, reterr);
 	if (ret < 0)
@@ -288,8 +303,8 @@ int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr)
 	}
 	options.instance = invocation->arguments[0];
 	options.command = invocation->arguments + 1;
-	ret = nc_launch_exec(&options, &status, reterr);
-	return finish(invocation, &options, ret, status, reterr);
+	ret = nc_launch_exec(&options, &end, reterr);
+	return finish(invocation, &options, ret, &end, reterr);
 }
 
 int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)

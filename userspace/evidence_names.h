@@ -13,16 +13,19 @@
 /* Members of the launch statement that every later statement repeats; NULL-terminated. */
 static const char *const nc_evidence_identity[] = {"instance", "generation", "boot_id", "manifest", NULL};
 
-/* Why an instance ended: result.cause of the closing statement and of `exited`. */
+/* Why an instance ended: result.cause of the closing statement and of `exited`; who ended it; what it means. */
+#define NC_ENDED_BY_ITSELF false
+#define NC_ENDED_BY_US true
 #define NC_CAUSES(X)                                                                                                                                 \
-	X("exited", "the command ended by itself")                                                                                                   \
-	X("signalled", "a signal ended the command")                                                                                                 \
-	X("stopped", "`stop`, `host down --force` or TERM to the supervisor ended it")                                                               \
-	X("lifetime", "--lifetime was over")                                                                                                         \
-	X("membership_lost", "a process of the workload was moved out of its cgroup; all were killed at once")                                       \
-	X("edge_lost", "the edge, which resolves names and reads events, died; all were killed at once")                                             \
-	X("program_lost", "a program of the cordon was no longer in force; all were killed at once")                                                 \
-	X("emptied", "`attach`: the cgroup became empty")
+	X("exited", BY_ITSELF, "the command ended by itself")                                                                                        \
+	X("signalled", BY_ITSELF, "a signal ended the command")                                                                                      \
+	X("stopped", BY_US, "`stop`, `host down --force` or TERM to the supervisor ended it")                                                        \
+	X("lifetime", BY_US, "--lifetime was over")                                                                                                  \
+	X("membership_lost", BY_US, "a process of the workload was moved out of its cgroup; all were killed at once")                                \
+	X("edge_lost", BY_US, "the edge, which resolves names and reads events, died; all were killed at once")                                      \
+	X("program_lost", BY_US, "a program of the cordon was no longer in force; all were killed at once")                                          \
+	X("emptied", BY_ITSELF, "`attach`: the cgroup became empty")                                                                                 \
+	X("not_started", BY_ITSELF, "the command was never executed; `failure` is the error that ended the launch")
 
 /* What can happen to a name that was asked for: symbol of enum nc_resolver_happening without its prefix, the record's `reason`, what it means. */
 #define NC_NAME_REASONS(X)                                                                                                                           \

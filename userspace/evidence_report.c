@@ -17,6 +17,8 @@ json_t *nc_evidence_report_json(const struct nc_evidence_report *report, const c
 	json_object_set_new(document, "key_id", json_string(key_id));
 	if (report->clauses[NC_CLAUSE_POLICY_INTACT].result != NC_CLAUSE_NOT_COMPARED)
 		json_object_set_new(document, "policy_intact", json_boolean(report->clauses[NC_CLAUSE_POLICY_INTACT].result == NC_CLAUSE_HOLDS));
+	if (report->closing)
+		json_object_set(document, "result", json_object_get(report->closing, "result"));
 	json_object_set_new(document, "clauses", nc_clauses_json(report->clauses));
 	json_object_set_new(document, "summary", json_string(nc_clauses_summary(report->clauses, summary)));
 	json_object_set_new(document, "binding_compared", json_boolean(compared));

@@ -323,10 +323,10 @@ static const struct nc_phase exec_phases[] = {
 	{"canary", phase_canary, nc_undo_canary},    {"supervise", phase_supervise, nc_undo_supervise}, {"end", phase_end, NULL},
 };
 
-int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
+int nc_launch_exec(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr)
 {
 	struct nc_launch launch;
 
 	nc_launch_init(&launch, options, NC_PROVIDER_EXEC);
-	return nc_launch_go(&launch, exec_phases, sizeof(exec_phases) / sizeof(exec_phases[0]), ret_status, reterr);
+	return nc_launch_go(&launch, exec_phases, sizeof(exec_phases) / sizeof(exec_phases[0]), ret_end, reterr);
 }

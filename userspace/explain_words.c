@@ -22,7 +22,7 @@ static const struct word words[] = {
 #define NAME_REASON(symbol, word, sentence) {word, "reason, of a name", sentence},
 		NC_NAME_REASONS(NAME_REASON)
 #undef NAME_REASON
-#define CAUSE(word, sentence) {word, "cause of an instance's end", sentence},
+#define CAUSE(word, by, sentence) {word, "cause of an instance's end", sentence},
 			NC_CAUSES(CAUSE)
 #undef CAUSE
 #define CLAUSE(symbol, word, group, reference, sentence) {word, "clause of evidence, that it tells", sentence},

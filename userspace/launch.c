@@ -30,12 +30,12 @@ static const struct nc_phase run_phases[] = {
 	{"end", nc_phase_end, NULL},
 };
 
-int nc_launch_run(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr)
+int nc_launch_run(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr)
 {
 	struct nc_launch launch;
 
 	nc_launch_init(&launch, options, NC_PROVIDER_RUN);
-	return nc_launch_go(&launch, run_phases, sizeof(run_phases) / sizeof(run_phases[0]), ret_status, reterr);
+	return nc_launch_go(&launch, run_phases, sizeof(run_phases) / sizeof(run_phases[0]), ret_end, reterr);
 }
 
 void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *options, enum nc_provider provider)
@@ -99,7 +99,7 @@ static void undo(struct nc_launch *launch, const struct nc_phase *phase)
 		phase->undo(launch);
 }
 
-int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr)
+int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, struct nc_launch_end *ret_end, struct nc_error *reterr)
 {
 	size_t reached = 0;
 	int r;
@@ -110,7 +110,10 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 		launch->phase = phases[reached].name;
 		r = phases[reached++].run(launch, reterr);
 	}
-	*ret_status = r < 0 ? nc_launch_failure_status(launch) : nc_launch_exit_status(launch);
+	*ret_end = (struct nc_launch_end){
+		.status = r < 0 ? nc_launch_failure_status(launch) : nc_launch_exit_status(launch),
+		.cause = r < 0 ? "" : launch->ending.cause,
+	};
 	if (r < 0)
 		nc_json_forget_memory(); /* what was being made is given up, and a Runner is to hear that; nothing below writes a document of it */
 	while (reached > 1)

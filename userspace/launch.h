@@ -80,17 +80,23 @@ struct nc_launch_options {
 		.status_fd = -1, .hold_fd = -1, .env_fd = -1, .plane_env_fd = -1, .grace_ms = -1, .drain_ms = -1, .checkpoint_ms = -1                \
 	}
 
+/* How a launch ended, for its caller. */
+struct nc_launch_end {
+	int status;	   /* to exit with */
+	const char *cause; /* of NC_CAUSES (evidence_names.h); "" when it failed */
+};
+
 /*
- * Runs `command` behind the profile's policy. 0: it ran, *ret_status is what to exit with (the command's own, 128+signal). Negative: it did not run
- * or was not supervised to its end; reterr says why, *ret_status is then NC_EXIT_OURS, _NOT_RUNNABLE or _NOT_FOUND. Whatever happens has also been
+ * Runs `command` behind the profile's policy. 0: it ran, the status is what to exit with (the command's own, 128+signal). Negative: it did not run
+ * or was not supervised to its end; reterr says why, the status is then NC_EXIT_OURS, _NOT_RUNNABLE or _NOT_FOUND. Whatever happens has also been
  * written to status_fd: exactly one `exited` or `failed` is its last line.
  */
-int nc_launch_run(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+int nc_launch_run(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr);
 /* Seals options->cgroup and watches over it until it is empty (after it once was not) or SIGTERM/SIGINT comes, which unseals nothing that lives: what
- * is inside is killed first. *ret_status is 0, or NC_EXIT_OURS with a negative return. */
-int nc_launch_attach(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+ * is inside is killed first. The status is 0, or NC_EXIT_OURS with a negative return. */
+int nc_launch_attach(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr);
 /* Runs `command` inside the live instance options->instance under options->authority. INSTANCE_BUSY while that authority has a live tree. */
-int nc_launch_exec(const struct nc_launch_options *options, int *ret_status, struct nc_error *reterr);
+int nc_launch_exec(const struct nc_launch_options *options, struct nc_launch_end *ret_end, struct nc_error *reterr);
 /* Asks the supervisor of a live instance to end it (TERM, grace, KILL), or ends an orphan; returns when the instance is gone. ret_evidence: the folder of
  * its evidence, "" when it had not come so far. */
 int nc_launch_stop(const struct nc_host_options *host, const char *instance, int timeout_ms, char ret_evidence[NC_PATH_MAX], struct nc_error *reterr);

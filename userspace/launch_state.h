@@ -138,8 +138,8 @@ struct nc_phase {
 };
 
 void nc_launch_init(struct nc_launch *launch, const struct nc_launch_options *options, enum nc_provider provider);
-/* Goes through `phases` and undoes them in reverse, also those that succeeded; *ret_status is for the process to exit with. */
-int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, int *ret_status, struct nc_error *reterr);
+/* Goes through `phases` and undoes them in reverse, also those that succeeded; *ret_end is for the caller. */
+int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t count, struct nc_launch_end *ret_end, struct nc_error *reterr);
 
 /* launch_profile.c */
 int nc_phase_profile(struct nc_launch *launch, struct nc_error *reterr);

@@ -311,7 +311,6 @@ static int compose(struct nc_launch *launch, struct composition *composition, st
 	    add(document, "boot_id", boot_id_json()) ||
 	    add(document, "time", time_json()) ||
 	    add(document, "time_ns", nc_json_u64(nc_clock_boot_ns())) ||
-	    (launch->canary.port_be && add(document, "canary", json_pack("{s:i}", "port", ntohs(launch->canary.port_be)))) ||
 	    add(document, "host", host_json()) ||
 	    (launch->binding && add(document, "binding", json_deep_copy(launch->binding))) ||
 	    add(document, "profile", profile_json(launch)) ||

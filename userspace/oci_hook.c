@@ -70,14 +70,15 @@ static int supervise(void *context)
 {
 	struct supervisor *supervisor = context;
 	const struct nc_launch_options *options = supervisor->options;
-	int status = NC_EXIT_OURS, r = detach(options->container->sealed_fd, supervisor->profile_fd);
+	struct nc_launch_end end = {.status = NC_EXIT_OURS};
+	int r = detach(options->container->sealed_fd, supervisor->profile_fd);
 
 	close(supervisor->hook_fd);
 	if (r < 0)
 		nc_error_sys(&supervisor->error, NC_E_SYSTEM, r, "leave the runtime's session");
-	else if (nc_launch_attach(options, &status, &supervisor->error) < 0 && getppid() != supervisor->hook)
+	else if (nc_launch_attach(options, &end, &supervisor->error) < 0 && getppid() != supervisor->hook)
 		nc_output_log(&supervisor->error, options->instance); /* the hook, which would tell it, is gone */
-	_exit(status);
+	_exit(end.status);
 }
 
 int nc_oci_still_there(const struct nc_oci_container *container, const char *cgroup, struct nc_error *reterr)

@@ -45,6 +45,15 @@ verified() {
 	[ "$("$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" | head -n 1)" = "$1" ]
 }
 
+# ended_by_us CAUSE RESULT MEANING: standard error in $WORLD/err, the log and the verification of the last one say how it ended
+ended_by_us() {
+	verified complete
+	[ "$(cat "$WORLD/err")" = "netcordon: the workload was ended: $1: $3" ] || { cat "$WORLD/err" >&2; return 1; }
+	"$netcordon" events "$WORLD/evidence" | tail -n 1 | grep -qE "^ +[0-9]+ +end +$2 +$3"
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" | grep -qx "  ended     $2: $3"
+	"$netcordon" evidence verify "$WORLD/evidence" --public-key "$WORLD/public.pem" --json | jq -e --arg cause "$1" '.result.cause==$cause'
+}
+
 @test "the listed address is reached, an unlisted one is not, and the evidence verifies" {
 	"$netcordon" key public "$WORLD/key.pem" >"$WORLD/public.pem"
 	mark
@@ -248,6 +257,10 @@ plane_told() {
 	event '.kind=="exec" and .authority=="plane" and .result.code==0'
 	event ".kind==\"verdict\" and .authority==\"plane\" and .decision==\"allow\" and .destination==\"$PUB_B\" and .port==443"
 	event ".kind==\"repeats\" and .authority==\"plane\" and .destination==\"$PUB_B\""
+	# for people too: what exec started, and whose the refusals before it are
+	"$netcordon" events "$WORLD/evidence" >"$WORLD/shown"
+	grep -qE "^ +[0-9]+ .* exec +plane +.*attempt +exited, exit status 0 +started by .netcordon exec., process [0-9]+, user [0-9]+" "$WORLD/shown"
+	[ "$(grep -c "netcordon's canary" "$WORLD/shown")" -eq 8 ] || { cat "$WORLD/shown" >&2; return 1; }
 	jq -e '.counters.plane.literal_listed=="1" and .losses=="0"' "$WORLD/evidence/closing.json" || { cat "$WORLD/evidence/closing.json" >&2; return 1; }
 }
 
@@ -314,8 +327,12 @@ plane_told() {
 	jq -e -s '.[-1].event=="failed" and .[-1].code=="deadline"' "$WORLD/status"
 	unstarted deadline 125
 	[ ! -e "$WORLD/open/ran" ]
-	RUN_OPTIONS="--lifetime 1 --grace 1" expect 143 cordon /bin/sleep 30
+	RUN_OPTIONS="--lifetime 1 --grace 1" expect 143 cordon /bin/sleep 30 2>"$WORLD/err"
 	jq -e '.result.cause=="lifetime"' "$WORLD/evidence/closing.json"
+	ended_by_us lifetime "lifetime, signal 15" "--lifetime was over"
+	# what ends by itself has nothing of netcordon's to hear
+	expect 143 cordon /bin/sh -c 'kill -TERM $$' 2>"$WORLD/err"
+	[ ! -s "$WORLD/err" ]
 	nothing_left
 }
 

@@ -131,6 +131,7 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	wait $CORDON || got=$?
 	[ $got -eq 137 ]
 	jq -e '.result.cause=="membership_lost"' "$WORLD/evidence/closing.json"
+	grep -q '^netcordon: the workload was ended: membership_lost: ' "$WORLD/out"
 	rmdir "$ROOT/elsewhere"
 	nothing_left
 }
@@ -144,6 +145,7 @@ flood='while :; do for t in 1 2 3; do (echo x >/dev/tcp/'$PUB_B'/443) 2>/dev/nul
 	wait $CORDON || got=$?
 	[ $got -eq 137 ]
 	jq -e '.result.cause=="edge_lost"' "$WORLD/evidence/closing.json"
+	grep -q '^netcordon: the workload was ended: edge_lost: ' "$WORLD/out"
 	nothing_left
 	# while the Runner holds it, the command never starts
 	mkfifo "$WORLD/holding"

@@ -362,18 +362,45 @@ commands() { "$nc" help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)   *[a-z].*/\1/p
 
 @test "events: times are of the launch statement's clocks, the canary is named, and a word in a log has its explanation" {
 	mkdir "$BATS_TEST_TMPDIR/log"
-	echo '{"time":"2026-01-02T03:04:05Z","time_ns":"5000000000","canary":{"port":40000}}' >"$BATS_TEST_TMPDIR/log/launch.json"
-	verdict() { printf '{"comm":"netcordon","decision":"deny","authority":"workload","destination":"127.0.0.1","port":%s,"protocol":"tcp","reason":"host_floor","kind":"verdict","sequence":%s,"time_ns":"65000000000"}\n' "$@"; }
-	{ verdict 40000 1; verdict 40001 2; } >"$BATS_TEST_TMPDIR/log/events.jsonl"
+	echo '{"time":"2026-01-02T03:04:05Z","time_ns":"5000000000"}' >"$BATS_TEST_TMPDIR/log/launch.json"
+	verdict() { printf '{"comm":"netcordon","decision":"deny","authority":"workload","destination":"%s","port":443,"protocol":"tcp","reason":"%s","kind":"verdict","sequence":%s,"time_ns":"65000000000"}\n' "$@"; }
+	{ verdict 127.0.0.1 host_floor 1; verdict 10.0.0.5 host_floor 2; verdict ::1 address_not_public 3; verdict 127.0.0.1 destination_not_listed 4; } >"$BATS_TEST_TMPDIR/log/events.jsonl"
 	run -0 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
 	[[ ${lines[1]} == *"01-02 03:05:05"*"netcordon's canary"* ]]
 	[[ ${lines[2]} == *"01-02 03:05:05"*"the address is refused in every mode"* ]]
+	[[ ${lines[3]} == *"netcordon's canary"* ]]
+	[[ ${lines[4]} != *canary* ]]
 	for word in name_not_listed edge_lost orphan undead policy_intact udp_connected host_floor evidence_invalid guard lsm_unix ending unix_sockets; do
 		run -0 "$nc" explain "${conf[@]}" "$word"
 		[[ $output == "$word ("*"): "* ]]
 	done
 	run -2 "$nc" explain "${conf[@]}" name_not_listet
 	[[ $output == *"did you mean 'name_not_listed'?"* ]]
+}
+
+@test "events: what happened to a name, an update, a command of exec and the end are told in words; an unknown kind as it stands" {
+	mkdir "$BATS_TEST_TMPDIR/log"
+	cat >"$BATS_TEST_TMPDIR/log/events.jsonl" <<-'EOF'
+		{"kind":"name","sequence":1,"authority":"workload","name":"api.example.com","type":28,"reason":"name_granted","addresses":2,"lifetime":300}
+		{"kind":"name","sequence":2,"authority":"plane","name":"x.example","type":1,"reason":"answer_not_public","address":"10.0.0.5"}
+		{"kind":"update","sequence":3,"before":{"profile":"0123456789abcdef"},"now":{"profile":"fedcba9876543210"},"revision":{"workload":"2","plane":"3"},"flows_ended":4}
+		{"kind":"exec","sequence":4,"authority":"plane","command":"/bin/tool","pid":77,"uid":88,"passed_environment":["A","B"],"result":{"cause":"signalled","signal":9}}
+		{"kind":"exec","sequence":5,"authority":"workload","command":"/bin/other","pid":78,"uid":88}
+		{"kind":"new","sequence":6,"member":1}
+		{"kind":"end","sequence":7}
+	EOF
+	echo '{"result":{"cause":"not_started","failure":"hold_closed","code":125}}' >"$BATS_TEST_TMPDIR/log/closing.json"
+	run -0 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	[[ ${lines[1]} =~ name\ +workload\ +"api.example.com AAAA"\ +name_granted\ +.*resolved.*": 2, for 300 s"$ ]]
+	[[ ${lines[2]} =~ name\ +plane\ +"x.example A"\ +answer_not_public\ +.*"not public".*": 10.0.0.5"$ ]]
+	[[ ${lines[3]} =~ update\ +"profile fedcba987654, before 0123456789ab"\ +"revision 2, of the plane 3"\ +.*"connections ended: 4"$ ]]
+	[[ ${lines[4]} =~ exec\ +plane\ +/bin/tool\ +"signalled, signal 9"\ +.*"process 77, user 88; environment passed: A, B"$ ]]
+	[[ ${lines[5]} =~ exec\ +workload\ +/bin/other\ +"its end is not known" ]]
+	[[ ${lines[6]} =~ new\ +'{"member":1}'$ ]]
+	[[ ${lines[7]} =~ end\ +"not_started (hold_closed), exit status 125"\ +"the command was never executed" ]]
+	rm "$BATS_TEST_TMPDIR/log/closing.json"
+	run -0 "$nc" events "${conf[@]}" "$BATS_TEST_TMPDIR/log"
+	[[ ${lines[7]} =~ end\ +"no closing statement"$ ]]
 }
 
 @test "events: a folder may be anybody's: no FIFO is waited for, no line read without end, nothing that a terminal obeys passed on" {
