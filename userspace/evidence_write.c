@@ -74,7 +74,8 @@ static int write_out(struct nc_evidence *evidence, struct nc_error *reterr)
 			continue;
 		if (put <= 0) {
 			evidence->failed = true;
-			return nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, put < 0 ? -errno : -EIO, "write " NC_EVIDENCE_LOG);
+			nc_error_sys(reterr, NC_E_EVIDENCE_UNWRITABLE, put < 0 ? -errno : -EIO, "write " NC_EVIDENCE_LOG);
+			return nc_error_hint(reterr, "nothing runs unrecorded: see to room where the evidence goes, and bound each log by log_bytes");
 		}
 		evidence->dirty = true;
 		done += (size_t)put;

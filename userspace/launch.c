@@ -119,6 +119,8 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 	while (reached > 1)
 		undo(launch, &phases[--reached]);
 	if (r < 0) { /* now that it is true; signals, which the first phase lets through again, could still end the process */
+		if (launch->started && !launch->over)
+			nc_error_add(reterr, launch->provider == NC_PROVIDER_EXEC ? "the command was ended" : "the workload was ended");
 		if (launch->given_back != NC_NOTHING_TAKEN)
 			nc_error_add(reterr, given_back_words[launch->given_back]);
 		nc_status_failed(launch, reterr);
