@@ -185,11 +185,30 @@ static int take_on_death(const struct nc_invocation *invocation, struct nc_launc
 	return 0;
 }
 
+static const char *key_of(const struct nc_invocation *invocation)
+{
+	const char *key = nc_option(invocation, NC_OPTION_KEY);
+
+	return key ? key : invocation->config.key;
+}
+
+/* Whoever reads the status line is told what standard error says. */
+static void advise(const void *context, struct nc_error *error)
+{
+	const struct nc_invocation *invocation = context;
+
+	nc_invocation_profile_hint(invocation, error->status, error);
+	/* the same key for every launch of this host: how to get it, rather than only that it is not there */
+	if (error->code == NC_E_KEY_INVALID && error->status == -ENOENT)
+		nc_error_hint(error, "make it once: netcordon key generate %s", key_of(invocation));
+	nc_invocation_advise(invocation, error);
+}
+
 /* Everything that run, attach and exec have in common. Borrows from the invocation and from `host`. */
 static int take_options(const struct nc_invocation *invocation, struct nc_host_options *host, struct nc_launch_options *ret_options,
 			struct nc_error *reterr)
 {
-	const char *key = nc_option(invocation, NC_OPTION_KEY), *attester = nc_option(invocation, NC_OPTION_ATTESTER);
+	const char *attester = nc_option(invocation, NC_OPTION_ATTESTER);
 	struct nc_launch_options options = NC_LAUNCH_OPTIONS;
 	int ret;
 
@@ -200,7 +219,9 @@ static int take_options(const struct nc_invocation *invocation, struct nc_host_o
 	options.netns = nc_option(invocation, NC_OPTION_NETNS);
 	options.evidence = nc_option(invocation, NC_OPTION_EVIDENCE);
 	options.evidence_parent = invocation->config.evidence;
-	options.key = key ? key : invocation->config.key;
+	options.key = key_of(invocation);
+	options.advise = advise;
+	options.advise_context = invocation;
 	options.attester = attester ? attester : invocation->config.attester;
 	options.binding = nc_option(invocation, NC_OPTION_BIND);
 	options.cgroup = nc_option(invocation, NC_OPTION_CGROUP);
@@ -218,14 +239,6 @@ static int take_options(const struct nc_invocation *invocation, struct nc_host_o
 	return ret;
 }
 
-/* The same key for every launch of this host: say how to get it rather than only that it is not there. */
-static int hint_key(const struct nc_launch_options *options, int ret, struct nc_error *reterr)
-{
-	if (ret < 0 && reterr->code == NC_E_KEY_INVALID && reterr->status == -ENOENT)
-		nc_error_hint(reterr, "make it once: netcordon key generate %s", options->key);
-	return ret;
-}
-
 /* What was ended from outside did not end by itself, and no exit status says why. For machines it stands in the status line and the evidence. */
 static void tell_end(const struct nc_invocation *invocation, const struct nc_launch_end *end)
 {
@@ -233,15 +246,14 @@ static void tell_end(const struct nc_invocation *invocation, const struct nc_lau
 		fprintf(stderr, "netcordon: the workload was ended: %s: %s\n", end->cause, nc_cause_meaning(end->cause));
 }
 
-static int finish(struct nc_invocation *invocation, const struct nc_launch_options *options, int ret, const struct nc_launch_end *end,
-		  struct nc_error *reterr)
+static int finish(struct nc_invocation *invocation, int ret, const struct nc_launch_end *end)
 {
 	if (ret >= 0) {
 		tell_end(invocation, end);
 		return end->status;
 	}
 	invocation->failure = end->status;
-	return nc_invocation_profile_hint(invocation, hint_key(options, ret, reterr), reterr);
+	return ret;
 }
 
 int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr)
@@ -260,7 +272,7 @@ int nc_command_run(struct nc_invocation *invocation, struct nc_error *reterr)
 	options.profile = profile;
 	options.command = invocation->arguments;
 	ret = nc_launch_run(&options, &end, reterr);
-	return finish(invocation, &options, ret, &end, reterr);
+	return finish(invocation, ret, &end);
 }
 
 int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr)
@@ -280,7 +292,7 @@ int nc_command_attach(struct nc_invocation *invocation, struct nc_error *reterr)
 		return ret;
 	options.profile = profile;
 	ret = nc_launch_attach(&options, &end, reterr);
-	return finish(invocation, &options, ret, &end, reterr);
+	return finish(invocation, ret, &end);
 }
 
 int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr)
@@ -304,7 +316,7 @@ int nc_command_exec(struct nc_invocation *invocation, struct nc_error *reterr)
 	options.instance = invocation->arguments[0];
 	options.command = invocation->arguments + 1;
 	ret = nc_launch_exec(&options, &end, reterr);
-	return finish(invocation, &options, ret, &end, reterr);
+	return finish(invocation, ret, &end);
 }
 
 int nc_command_update(struct nc_invocation *invocation, struct nc_error *reterr)

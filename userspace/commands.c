@@ -433,19 +433,6 @@ static int invoke(int argc, char **argv, struct nc_invocation *invocation, struc
 	return invocation->command->function(invocation, reterr);
 }
 
-/* Wherever the kernel said no to somebody who is not root, that is why; the step at which it did is only where. */
-static void name_denial(const struct nc_invocation *invocation, struct nc_error *error)
-{
-	/* a key that is not there is the first thing that somebody else meets, and would help him no further */
-	bool denied = error->status == -EPERM || error->status == -EACCES || error->code == NC_E_KEY_INVALID;
-
-	if (!geteuid() || !invocation->command || !invocation->command->privileged || !denied)
-		return;
-	if (error->code == NC_E_SYSTEM)
-		error->code = NC_E_HOST_DENIED;
-	nc_error_hint(error, "netcordon %s needs root", invocation->command->name);
-}
-
 static int exit_status(const struct nc_invocation *invocation, const struct nc_error *error)
 {
 	if (invocation->failure)
@@ -473,8 +460,7 @@ int nc_commands_main(int argc, char **argv)
 	if (ret >= 0 && (fflush(stdout) || ferror(stdout)))
 		ret = nc_error_sys(&error, NC_E_SYSTEM, -errno, "write to standard output");
 	if (ret < 0) {
-		name_denial(&invocation, &error);
-		nc_invocation_hint_instance(&invocation, &error);
+		nc_invocation_advise(&invocation, &error);
 		nc_output_error(&error, invocation.json);
 		if (invocation.command && invocation.command->logged)
 			nc_output_log(&error, invocation.subject);

@@ -155,8 +155,8 @@ int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, 
 int nc_invocation_load(const struct nc_invocation *invocation, const char *path, struct nc_profile **ret_profile, struct nc_error *reterr);
 /* The folder of a live instance, where its supervisor keeps what instance_state.h names. INSTANCE_UNKNOWN, HOST_DOWN. */
 int nc_invocation_instance(const struct nc_invocation *invocation, const char *name, char ret_folder[NC_PATH_MAX], struct nc_error *reterr);
-/* An error that an instance was not found, whoever did not find it, gets a hint: which one may have been meant, and what lists them. */
-void nc_invocation_hint_instance(const struct nc_invocation *invocation, struct nc_error *error);
+/* What is known of an error whoever met it: that only root may, and of an instance that was not found which one may have been meant, and what lists them. */
+void nc_invocation_advise(const struct nc_invocation *invocation, struct nc_error *error);
 
 /* help.c */
 void nc_help_print(void);

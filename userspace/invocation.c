@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "cleanup.h"
 #include "commands.h"
 #include "host.h"
@@ -110,7 +111,7 @@ static int take_name(void *context, const struct nc_instance_row *row)
 	return all->count == sizeof(all->names) / sizeof(all->names[0]);
 }
 
-void nc_invocation_hint_instance(const struct nc_invocation *invocation, struct nc_error *error)
+static void hint_instance(const struct nc_invocation *invocation, struct nc_error *error)
 {
 	const char *asked = nc_option(invocation, NC_OPTION_INSTANCE) ?: invocation->arguments ? invocation->arguments[0] : NULL, *near = NULL;
 	const char *words[sizeof(((struct names *)0)->names) / (NC_INSTANCE_NAME_MAX + 1) + 1] = {NULL};
@@ -142,6 +143,25 @@ int nc_invocation_profile_hint(const struct nc_invocation *invocation, int ret, 
 	if (ret < 0 && reterr->code == NC_E_PROFILE_UNREADABLE && reterr->status == -ENOENT && profile && !is_path(profile))
 		nc_error_hint(reterr, "a word alone is a name in the profile folder; a file is ./%s or %s.json", profile, profile);
 	return ret;
+}
+
+/* Wherever the kernel said no to somebody who is not root, that is why; the step at which it did is only where. */
+static void hint_denial(const struct nc_invocation *invocation, struct nc_error *error)
+{
+	/* a key that is not there is the first thing that somebody else meets, and would help him no further */
+	bool denied = error->status == -EPERM || error->status == -EACCES || error->code == NC_E_KEY_INVALID;
+
+	if (!geteuid() || !invocation->command || !invocation->command->privileged || !denied)
+		return;
+	if (error->code == NC_E_SYSTEM)
+		error->code = NC_E_HOST_DENIED;
+	nc_error_hint(error, "netcordon %s needs root", invocation->command->name);
+}
+
+void nc_invocation_advise(const struct nc_invocation *invocation, struct nc_error *error)
+{
+	hint_denial(invocation, error);
+	hint_instance(invocation, error);
 }
 
 int nc_invocation_load(const struct nc_invocation *invocation, const char *path, struct nc_profile **ret_profile, struct nc_error *reterr)

@@ -123,6 +123,8 @@ int nc_launch_go(struct nc_launch *launch, const struct nc_phase *phases, size_t
 			nc_error_add(reterr, launch->provider == NC_PROVIDER_EXEC ? "the command was ended" : "the workload was ended");
 		if (launch->given_back != NC_NOTHING_TAKEN)
 			nc_error_add(reterr, given_back_words[launch->given_back]);
+		if (launch->options->advise)
+			launch->options->advise(launch->options->advise_context, reterr);
 		nc_status_failed(launch, reterr);
 	}
 	if (reached)

@@ -61,6 +61,10 @@ struct nc_launch_options {
 	size_t upstream_count;
 	uint64_t log_bytes; /* of events.jsonl that the workload's doings may fill; 0: NC_LOG_BYTES */
 
+	/* What the caller knows to say about an error before anybody is told, its hint above all; NULL: nothing */
+	void (*advise)(const void *context, struct nc_error *error);
+	const void *advise_context;
+
 	int status_fd;	  /* JSON lines; -1: none */
 	int hold_fd;	  /* one byte: go; end of file: do not; -1: go at once */
 	int env_fd;	  /* NAME=value, NUL-separated, until end of file; read by the process that becomes the command; -1: none */

@@ -18,8 +18,10 @@ int nc_launch_check_signals(struct nc_launch *launch, struct nc_error *reterr)
 	if (sigpending(&pending) < 0)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "sigpending");
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		if (sigismember(&pending, ending[i]))
-			return nc_error_set(reterr, NC_E_LAUNCH_STOPPED, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
+		if (!sigismember(&pending, ending[i]))
+			continue;
+		nc_error_set(reterr, NC_E_LAUNCH_STOPPED, -EINTR, "signal %d ended the launch in phase %s", ending[i], launch->phase);
+		return nc_error_hint(reterr, "`netcordon stop` sends TERM, as whoever started the launch may; the command has not run");
 	}
 	nanosleep(&moment, NULL); /* one for the command stays pending until there is one, so poll does not wait for it again */
 	return 0;
@@ -27,7 +29,10 @@ int nc_launch_check_signals(struct nc_launch *launch, struct nc_error *reterr)
 
 int nc_launch_too_late(const struct nc_launch *launch, struct nc_error *reterr)
 {
-	return nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "phase %s took longer than was allowed", launch->phase);
+	nc_error_set(reterr, NC_E_DEADLINE, -ETIMEDOUT, "phase %s took longer than was allowed", launch->phase);
+	if (launch->deadline_ns && nc_now_ns() >= launch->deadline_ns)
+		return nc_error_hint(reterr, "--deadline is the time until the command has started, what the Runner takes to say go included");
+	return nc_error_hint(reterr, "no step of a launch may take longer than %d s: this host is too busy, or a process hangs", NC_STEP_MS / 1000);
 }
 
 static int64_t until_when(const struct nc_launch *launch)

@@ -294,8 +294,10 @@ static int step_hold(struct nc_watch *watch, struct nc_error *reterr)
 	char go;
 	ssize_t n = read(watch->launch->options->hold_fd, &go, 1);
 
-	if (n == 0)
-		return nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
+	if (n == 0) {
+		nc_error_set(reterr, NC_E_HOLD_CLOSED, -ECANCELED, "the hold descriptor was closed without a go");
+		return nc_error_hint(reterr, "one byte on it starts the command; its end means no, also that of a Runner that died");
+	}
 	if (n < 0 && errno != EINTR && errno != EAGAIN)
 		return nc_error_sys(reterr, NC_E_SYSTEM, -errno, "read the hold descriptor");
 	watch->holding = n < 0;

@@ -150,6 +150,33 @@ evidence_of() { printf '%s\n' "$WORK/evidence/$1"-*; }
 	[ ! -e "$WORK/ran" ]
 }
 
+# told_alike CODE HINT COMMAND...: the status line `failed` and standard error say the same, a hint with HINT in it too
+told_alike() {
+	local code=$1 hint=$2 got=0
+	shift 2
+	nc run --json --status-fd 8 "$@" -- touch "$WORK/ran" 8>"$BATS_TEST_TMPDIR/status" 2>"$BATS_TEST_TMPDIR/err" || got=$?
+	cat "$BATS_TEST_TMPDIR/err"
+	[ "$got" -eq 125 ]
+	jq -e --arg code "$code" --arg hint "$hint" '.code==$code and (.hint | contains($hint))' "$BATS_TEST_TMPDIR/err"
+	diff <(tail -n 1 "$BATS_TEST_TMPDIR/status" | jq -S '{code, detail, pointer, hint}') <(jq -S '{code, detail, pointer, hint}' "$BATS_TEST_TMPDIR/err")
+}
+
+@test "run: whoever reads the status line is told what standard error says, and what to do" {
+	told_alike key_invalid "netcordon key generate" --profile none --key "$WORK/absent.pem"
+	told_alike profile_unreadable "a name in the profile folder" --profile absent
+	told_alike hold_closed "one byte on it starts the command" --profile none --hold-fd 9 9</dev/null
+	mkfifo "$BATS_TEST_TMPDIR/never"
+	told_alike deadline "what the Runner takes to say go" --profile none --hold-fd 9 --deadline 1 9<>"$BATS_TEST_TMPDIR/never"
+	[ ! -e "$WORK/ran" ]
+	nc run --json --status-fd 8 --instance "$name" --profile none --hold-fd 9 -- true 8>"$BATS_TEST_TMPDIR/status" 9<>"$BATS_TEST_TMPDIR/never" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	background=$!
+	eventually grep -q sealed "$BATS_TEST_TMPDIR/status"
+	nc stop "$name"
+	wait "$background" || true
+	jq -e '.code=="launch_stopped" and (.hint | contains("netcordon stop"))' "$BATS_TEST_TMPDIR/err"
+	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/status" | jq -r .hint)" = "$(jq -r .hint "$BATS_TEST_TMPDIR/err")" ]
+}
+
 @test "run: a bad name, a bad root, an evidence folder that exists: refused, nothing runs, nothing is left" {
 	refused 125 instance_invalid nc run --profile none --instance 'A B' -- touch "$WORK/ran"
 	refused 125 instance_invalid nc run --profile none --instance ../x -- touch "$WORK/ran"
