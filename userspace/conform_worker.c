@@ -168,7 +168,7 @@ static int be_worker(const struct nc_conform_options *options, struct nc_conform
 	if (!r)
 		r = serve(&cast, conformance, late, from, out, &error);
 	if (r < 0 && error.code != NC_E_NONE)
-		tell(out, json_pack("{s:i s:s}", "error", (int)error.code, "detail", error.detail));
+		tell(out, json_pack("{s:i s:s s:s}", "error", (int)error.code, "detail", error.detail, "hint", error.hint));
 	nc_conform_reap();
 	nc_observer_free(cast.theatre.observer);
 	nc_world_free(cast.theatre.world);
@@ -223,9 +223,11 @@ static int hear(const struct nc_conform_options *options, struct nc_conformance 
 	line = json_loadb(text, (size_t)length, 0, NULL);
 	if (!line)
 		return nc_error_set(reterr, NC_E_WORLD_FAILED, -EPROTO, "a worker of the matrix was cut off");
-	if (json_object_get(line, "error"))
-		return nc_error_set(reterr, (enum nc_error_code)json_integer_value(json_object_get(line, "error")), -EIO, "%s",
-				    json_string_value(json_object_get(line, "detail")));
+	if (json_object_get(line, "error")) {
+		nc_error_set(reterr, (enum nc_error_code)json_integer_value(json_object_get(line, "error")), -EIO, "%s",
+			     json_string_value(json_object_get(line, "detail")));
+		return nc_error_hint(reterr, "%s", json_string_value(json_object_get(line, "hint")));
+	}
 	result = &conformance->results[json_integer_value(json_object_get(line, "index"))];
 	before = result->verdict.outcome;
 	final = json_is_object(json_object_get(line, "transcript"));

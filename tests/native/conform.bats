@@ -114,6 +114,12 @@ only() {
 	[ "$(outcome none match.listed.tcp.4)" = worthless ]
 }
 
+@test "without its client the matrix says how to name it" {
+	cp "$top/build/netcordon" "$BATS_TEST_TMPDIR/alone"
+	run -3 timeout 60 "$BATS_TEST_TMPDIR/alone" conform --driver "$top/build/drivers/none" --provider reference:no-enforcement@1
+	[[ $output == *"driver_unusable: "*"attempt"*"(name it with --client)"* ]]
+}
+
 # A driver that is right but for one verb, or one case in two.
 bad_driver() {
 	cat >"$FOLDER/$1" <<-END
