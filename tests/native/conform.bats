@@ -117,7 +117,7 @@ only() {
 @test "without its client the matrix says how to name it" {
 	cp "$top/build/netcordon" "$BATS_TEST_TMPDIR/alone"
 	run -3 timeout 60 "$BATS_TEST_TMPDIR/alone" conform --driver "$top/build/drivers/none" --provider reference:no-enforcement@1
-	[[ $output == *"driver_unusable: "*"attempt"*"(name it with --client)"* ]]
+	[[ $output == *"driver_unusable: "*"attempt"*"(name it with --client; "* ]]
 }
 
 # A driver that is right but for one verb, or one case in two.
