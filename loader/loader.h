@@ -352,9 +352,9 @@ int nc_cgroup_identity(int cgroup_fd, uint64_t *ret_id, uint32_t *ret_depth, str
 /* The path, in the file system, of the cgroup2 that process `pid` is in, as the kernel gives it, and only if that cgroup lists the process. HOST_UNSUPPORTED
  * where it is in none or outside the caller's cgroup namespace, CGROUP_INVALID when it is gone. */
 int nc_cgroup_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
-/* The root of the process's cgroup namespace, when its own cgroup lies below that: a process that may write there moves itself to any place below it. Only
- * where nobody else lives there; else, and where the namespace is the caller's, its own cgroup. The caller has one thread. */
-int nc_cgroup_reach_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
+/* The root of the process's cgroup namespace, when its own cgroup (`cgroup`: nc_cgroup_of_process) lies below that: a process that may write there moves itself
+ * to any place below it. Only where nobody else lives there; else, and where the namespace is the caller's, its own cgroup. The caller has one thread. */
+int nc_cgroup_reach_of_process(pid_t pid, const char *cgroup, char ret_path[NC_PATH_MAX], struct nc_error *reterr);
 /* Calls `each` with every process in the cgroup's own list, until it returns something else than 0, which is then returned; or a negative errno. A process that
  * the caller's pid namespace does not have has the number 0. (No stdio: a launch asks this, and scanf alone is nine pages of program.) */
 int nc_cgroup_each_process(int cgroup_fd, int (*each)(void *context, pid_t pid), void *context);

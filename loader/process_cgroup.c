@@ -187,16 +187,15 @@ static int lives_alone(const char *path, pid_t pid, struct nc_error *reterr)
 	return r < 0 ? nc_error_sys(reterr, NC_E_CGROUP_INVALID, r, "read the processes of %s", path) : !r;
 }
 
-int nc_cgroup_reach_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
+int nc_cgroup_reach_of_process(pid_t pid, const char *cgroup, char ret_path[NC_PATH_MAX], struct nc_error *reterr)
 {
 	char namespace[64], below[NC_PATH_MAX], above[NC_PATH_MAX];
 	struct stat own, its;
-	size_t length, cut;
-	int r = nc_cgroup_of_process(pid, ret_path, reterr);
+	size_t length = strlen(cgroup), cut;
+	int r;
 
+	memcpy(ret_path, cgroup, length + 1);
 	snprintf(namespace, sizeof(namespace), "/proc/%d/ns/cgroup", pid);
-	if (r < 0)
-		return r;
 	if (stat("/proc/self/ns/cgroup", &own) || stat(namespace, &its))
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "look at the cgroup namespace of process %d", pid);
 	if (own.st_ino == its.st_ino && own.st_dev == its.st_dev)
@@ -204,11 +203,10 @@ int nc_cgroup_reach_of_process(pid_t pid, char ret_path[NC_PATH_MAX], struct nc_
 	r = read_path_there(pid, namespace, below, reterr);
 	if (r < 0)
 		return r;
-	length = strlen(ret_path);
 	cut = strlen(below);
-	if (!strcmp(below, "/") || cut >= length || strcmp(ret_path + length - cut, below))
+	if (!strcmp(below, "/") || cut >= length || strcmp(cgroup + length - cut, below))
 		return 0;
-	memcpy(above, ret_path, length - cut);
+	memcpy(above, cgroup, length - cut);
 	above[length - cut] = '\0';
 	r = lives_alone(above, pid, reterr);
 	if (r > 0)

@@ -13,7 +13,7 @@
 #define WORD_LENGTH 48 /* at most, of what a foreign folder says */
 #define WORD_TEXT NC_TEXT_SAFE_SIZE(WORD_LENGTH)
 
-static const struct {
+static const struct cause {
 	const char *word, *meaning;
 	bool ours;
 } causes[] = {
@@ -22,29 +22,32 @@ static const struct {
 #undef CAUSE
 };
 
-bool nc_cause_is_ours(const char *word)
+static const struct cause *find(const char *word)
 {
+	static const struct cause none = {"", "", false};
+
 	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
 		if (!strcmp(causes[i].word, word))
-			return causes[i].ours;
+			return &causes[i];
 	}
-	return false;
+	return &none;
+}
+
+bool nc_cause_is_ours(const char *word)
+{
+	return find(word)->ours;
 }
 
 const char *nc_cause_meaning(const char *word)
 {
-	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
-		if (!strcmp(causes[i].word, word))
-			return causes[i].meaning;
-	}
-	return "";
+	return find(word)->meaning;
 }
 
 static const char *safe_of(const json_t *result, const char *member, char ret_text[WORD_TEXT])
 {
-	const char *text = json_string_value(json_object_get(result, member));
+	const char *text = nc_json_text(result, member);
 
-	nc_text_safe(text ? text : "", text ? strnlen(text, WORD_LENGTH) : 0, ret_text, WORD_TEXT);
+	nc_text_safe(text, strnlen(text, WORD_LENGTH), ret_text, WORD_TEXT);
 	return ret_text;
 }
 

@@ -150,13 +150,6 @@ static int open_folder(const struct nc_invocation *invocation, int *ret_fd, stru
 
 /* ---- records -------------------------------------------------------------------------------------------------------------------------------- */
 
-static const char *text(const json_t *record, const char *member)
-{
-	const char *value = json_string_value(json_object_get(record, member));
-
-	return value ? value : "";
-}
-
 /* As it stands, where that is ASCII: a foreign log may hold what a terminal obeys. */
 static int print_line(const char *line, size_t length, const json_t *record, struct nc_error *reterr)
 {
@@ -188,7 +181,7 @@ static int show(struct reading *reading, const char *line, size_t length, struct
 		return nc_error_set(reterr, NC_E_EVENTS_GONE, -ENODATA, "record %" PRId64 " was asked for and the log begins with %" PRId64,
 				    reading->since + 1, (int64_t)sequence);
 	reading->last = sequence;
-	reading->ended = !strcmp(text(record, "kind"), NC_EVIDENCE_END);
+	reading->ended = !strcmp(nc_json_text(record, "kind"), NC_EVIDENCE_END);
 	nc_evidence_ids_learn(reading->view.ids, record); /* shown, not verified: what it cannot take has no name */
 	if (sequence <= reading->since)
 		return 0;
@@ -274,7 +267,7 @@ static void read_statement(struct reading *reading, int folder_fd)
 	if (nc_folder_read(folder_fd, NC_EVIDENCE_LAUNCH, NC_JSON_SIZE_MAX, &bytes, &length, &ignored) < 0 ||
 	    nc_json_parse(bytes, length, NC_E_EVIDENCE_INVALID, &statement, &ignored) < 0)
 		return;
-	if (strptime(text(statement, "time"), "%Y-%m-%dT%H:%M:%SZ", &tm) && nc_json_read_u64(json_object_get(statement, "time_ns"), &boot_ns))
+	if (strptime(nc_json_text(statement, "time"), "%Y-%m-%dT%H:%M:%SZ", &tm) && nc_json_read_u64(json_object_get(statement, "time_ns"), &boot_ns))
 		reading->view.wall_ns = timegm(&tm) * INT64_C(1000000000) - (int64_t)boot_ns;
 	nc_evidence_ids_learn(reading->view.ids, statement);
 }

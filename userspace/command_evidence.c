@@ -67,10 +67,9 @@ static void print_clauses(const struct nc_evidence_report *report)
 
 static void print_ending(const json_t *result)
 {
-	const char *cause = json_string_value(json_object_get(result, "cause"));
 	char text[NC_CAUSE_TEXT];
 
-	printf("  ended     %s: %s\n", nc_cause_text(result, text), nc_cause_meaning(cause ? cause : ""));
+	printf("  ended     %s: %s\n", nc_cause_text(result, text), nc_cause_meaning(nc_json_text(result, "cause")));
 }
 
 static void print_report(const struct nc_evidence_report *report, const char *key_id, bool compared)

@@ -21,13 +21,6 @@ enum { DNS_A = 1, DNS_AAAA = 28 }; /* types of records (RFC 1035, RFC 3596) */
 #define CLOSING_LOOKS 20
 #define CLOSING_LOOK_US 50000
 
-static const char *text(const json_t *record, const char *member)
-{
-	const char *value = json_string_value(json_object_get(record, member));
-
-	return value ? value : "";
-}
-
 static const char *meaning(const char *reason)
 {
 	for (unsigned int code = 0; code < NC_REASON_MAX; code++)
@@ -58,7 +51,7 @@ static void print_padded(const char *value, int width)
  * its own. */
 static void asked_for(const json_t *record, char *ret_text, size_t size)
 {
-	const char *hook = text(record, "hook"), *reason = text(record, "reason");
+	const char *hook = nc_json_text(record, "hook"), *reason = nc_json_text(record, "reason");
 	unsigned int detail = (unsigned int)json_integer_value(json_object_get(record, "detail"));
 
 	if (!strcmp(reason, "bind_refused"))
@@ -76,11 +69,11 @@ static void asked_for(const json_t *record, char *ret_text, size_t size)
 /* "tcp 10.0.0.5:443", or what was asked for where there is no destination. */
 static void destination_of(const json_t *record, char *ret_text, size_t size)
 {
-	const char *address = text(record, "destination");
+	const char *address = nc_json_text(record, "destination");
 	int port = (int)json_integer_value(json_object_get(record, "port"));
 
 	if (address[0])
-		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", text(record, "protocol"), address, port);
+		snprintf(ret_text, size, strchr(address, ':') ? "%s [%s]:%d" : "%s %s:%d", nc_json_text(record, "protocol"), address, port);
 	else
 		asked_for(record, ret_text, size);
 }
@@ -106,19 +99,19 @@ static bool canary_sang(const json_t *record)
 {
 	static const char *const refusals[] = {"host_floor", "address_not_public",
 					       "mode_none"}; /* of run and attach, of exec, of whoever has no network */
-	const char *address = text(record, "destination");
+	const char *address = nc_json_text(record, "destination");
 	bool expected = false;
 
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
-		expected |= !strcmp(text(record, "reason"), refusals[i]);
-	return expected && !strcmp(text(record, "decision"), "deny") && !strcmp(text(record, "comm"), "netcordon") &&
+		expected |= !strcmp(nc_json_text(record, "reason"), refusals[i]);
+	return expected && !strcmp(nc_json_text(record, "decision"), "deny") && !strcmp(nc_json_text(record, "comm"), "netcordon") &&
 	       (!strcmp(address, "127.0.0.1") || !strcmp(address, "::1"));
 }
 
 /* The name that a record is about: one that was asked for and refused stands in it, one that is listed as its number. */
 static void print_name(const struct nc_events_view *view, const json_t *record)
 {
-	const char *name = *text(record, "server_name") ? text(record, "server_name") : nc_evidence_ids_name(view->ids, record);
+	const char *name = *nc_json_text(record, "server_name") ? nc_json_text(record, "server_name") : nc_evidence_ids_name(view->ids, record);
 
 	if (!name)
 		return;
@@ -128,17 +121,18 @@ static void print_name(const struct nc_events_view *view, const json_t *record)
 
 static void print_verdict(const struct nc_events_view *view, const json_t *record)
 {
-	const char *class = text(record, "address_class");
+	const char *class = nc_json_text(record, "address_class");
 	char destination[128], reason[128];
 
 	destination_of(record, destination, sizeof(destination));
-	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", text(record, "reason"), class);
-	print_padded(text(record, "decision"), 10);
-	print_padded(text(record, "authority"), 10);
+	snprintf(reason, sizeof(reason), class[0] ? "%s (%s)" : "%s", nc_json_text(record, "reason"), class);
+	print_padded(nc_json_text(record, "decision"), 10);
+	print_padded(nc_json_text(record, "authority"), 10);
 	print_padded(destination, 34);
 	print_padded(reason, 34);
-	print_padded(text(record, "comm"), 17);
-	printf("%s", canary_sang(record) ? "netcordon's canary, before a command starts: refused, as it has to be" : meaning(text(record, "reason")));
+	print_padded(nc_json_text(record, "comm"), 17);
+	printf("%s", canary_sang(record) ? "netcordon's canary, before a command starts: refused, as it has to be"
+					 : meaning(nc_json_text(record, "reason")));
 	print_name(view, record);
 	puts("");
 }
@@ -150,11 +144,11 @@ static void print_repeats(const struct nc_events_view *view, const json_t *recor
 
 	destination_of(record, destination, sizeof(destination));
 	print_padded("in all", 10);
-	print_padded(text(record, "authority"), 10);
+	print_padded(nc_json_text(record, "authority"), 10);
 	print_padded(destination, 34);
-	print_padded(text(record, "reason"), 34);
-	nc_output_safe(stdout, text(record, "count"));
-	printf("%s", strcmp(text(record, "count"), "1") ? " times" : " time");
+	print_padded(nc_json_text(record, "reason"), 34);
+	nc_output_safe(stdout, nc_json_text(record, "count"));
+	printf("%s", strcmp(nc_json_text(record, "count"), "1") ? " times" : " time");
 	print_name(view, record);
 	puts("");
 }
@@ -181,24 +175,24 @@ static void print_name_asked(const struct nc_events_view *view, const json_t *re
 
 	(void)view;
 	if (type == DNS_A || type == DNS_AAAA)
-		snprintf(asked, sizeof(asked), "%s %s", text(record, "name"), type == DNS_A ? "A" : "AAAA");
+		snprintf(asked, sizeof(asked), "%s %s", nc_json_text(record, "name"), type == DNS_A ? "A" : "AAAA");
 	else
-		snprintf(asked, sizeof(asked), "%s TYPE%d", text(record, "name"), type);
-	print_padded(text(record, "authority"), 10);
+		snprintf(asked, sizeof(asked), "%s TYPE%d", nc_json_text(record, "name"), type);
+	print_padded(nc_json_text(record, "authority"), 10);
 	print_padded(asked, 34);
-	print_padded(text(record, "reason"), 34);
+	print_padded(nc_json_text(record, "reason"), 34);
 	print_padded("", 17);
-	fputs(name_meaning(text(record, "reason")), stdout);
-	if (*text(record, "address")) {
+	fputs(name_meaning(nc_json_text(record, "reason")), stdout);
+	if (*nc_json_text(record, "address")) {
 		fputs(": ", stdout);
-		nc_output_safe(stdout, text(record, "address"));
+		nc_output_safe(stdout, nc_json_text(record, "address"));
 	}
 	if (addresses)
 		printf(": %lld, for %lld s", (long long)json_integer_value(addresses),
 		       (long long)json_integer_value(json_object_get(record, "lifetime")));
-	if (*text(record, "detail")) {
+	if (*nc_json_text(record, "detail")) {
 		fputs(": ", stdout);
-		nc_output_safe(stdout, text(record, "detail"));
+		nc_output_safe(stdout, nc_json_text(record, "detail"));
 	}
 	puts("");
 }
@@ -211,8 +205,8 @@ static void print_exec(const struct nc_events_view *view, const json_t *record)
 	char ended[NC_CAUSE_TEXT];
 
 	(void)view;
-	print_padded(text(record, "authority"), 10);
-	print_padded(text(record, "command"), 34);
+	print_padded(nc_json_text(record, "authority"), 10);
+	print_padded(nc_json_text(record, "command"), 34);
 	print_padded(result ? nc_cause_text(result, ended) : "its end is not known", 34);
 	print_padded("", 17);
 	printf("started by `netcordon exec`, process %lld, user %lld", (long long)json_integer_value(json_object_get(record, "pid")),
@@ -231,12 +225,14 @@ static void print_exec(const struct nc_events_view *view, const json_t *record)
 static void print_update(const struct nc_events_view *view, const json_t *record)
 {
 	const json_t *revision = json_object_get(record, "revision");
-	const char *before = text(json_object_get(record, "before"), "profile"), *now = text(json_object_get(record, "now"), "profile");
-	char profiles[64], revisions[64];
+	const char *before = nc_json_text(json_object_get(record, "before"), "profile"),
+		   *now = nc_json_text(json_object_get(record, "now"), "profile");
+	char profiles[64], revisions[72];
 
 	(void)view;
 	snprintf(profiles, sizeof(profiles), "profile %.*s, before %.*s", DIGEST_SHOWN, now, DIGEST_SHOWN, before);
-	snprintf(revisions, sizeof(revisions), "revision %.20s, of the plane %.20s", text(revision, "workload"), text(revision, "plane"));
+	snprintf(revisions, sizeof(revisions), "revision %.20s, of the plane %.20s", nc_json_text(revision, "workload"),
+		 nc_json_text(revision, "plane"));
 	print_padded("", 10);
 	print_padded(profiles, 34);
 	print_padded(revisions, 34);
@@ -258,7 +254,7 @@ static void print_end(const struct nc_events_view *view, const json_t *record)
 	print_padded("", 10 + 34);
 	if (result) {
 		print_padded(nc_cause_text(result, ended), 34 + 17);
-		puts(nc_cause_meaning(text(result, "cause")));
+		puts(nc_cause_meaning(nc_json_text(result, "cause")));
 	} else {
 		puts("no closing statement");
 	}
@@ -298,7 +294,7 @@ static void print_head(struct nc_events_view *view)
 
 void nc_events_show(struct nc_events_view *view, const json_t *record)
 {
-	const char *kind = text(record, "kind");
+	const char *kind = nc_json_text(record, "kind");
 
 	print_head(view);
 	printf("%6lld  ", (long long)json_integer_value(json_object_get(record, "sequence")));

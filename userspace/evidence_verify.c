@@ -24,6 +24,7 @@
 #include "evidence_log.h"
 #include "evidence_names.h"
 #include "folder.h"
+#include "json.h"
 #include "text.h"
 
 #define ATTEMPTS 240 /* a writer that checkpoints as fast as it can is read between two checkpoints in the end */
@@ -81,11 +82,6 @@ static bool exists(const struct reading *reading, const char *name)
 	return faccessat(reading->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-	return json_string_value(json_object_get(object, name)) ?: "";
-}
-
 static int read_launch(struct reading *reading, struct nc_error *reterr)
 {
 	uint64_t generation;
@@ -95,10 +91,10 @@ static int read_launch(struct reading *reading, struct nc_error *reterr)
 			      reterr);
 	if (r < 0)
 		return r;
-	if (strcmp(text_of(reading->launch, "type"), NC_DOMAIN_LAUNCH) || json_integer_value(json_object_get(reading->launch, "version")) != 1)
+	if (strcmp(nc_json_text(reading->launch, "type"), NC_DOMAIN_LAUNCH) || json_integer_value(json_object_get(reading->launch, "version")) != 1)
 		return refuse(reterr, NC_EVIDENCE_LAUNCH " is no launch statement of version 1");
 	for (size_t i = 0; nc_evidence_identity[i]; i++)
-		if (!*text_of(reading->launch, nc_evidence_identity[i]))
+		if (!*nc_json_text(reading->launch, nc_evidence_identity[i]))
 			return refuse(reterr, NC_EVIDENCE_LAUNCH " has no text \"%s\"", nc_evidence_identity[i]);
 	if (!nc_json_read_u64(json_object_get(reading->launch, "generation"), &generation))
 		return refuse(reterr, NC_EVIDENCE_LAUNCH " has a generation that is not a decimal number");
@@ -110,13 +106,13 @@ static int bind(const struct reading *reading, const char *name, const char *dom
 {
 	char launch[NC_DIGEST_HEX];
 
-	if (strcmp(text_of(statement, "type"), domain) || json_integer_value(json_object_get(statement, "version")) != 1)
+	if (strcmp(nc_json_text(statement, "type"), domain) || json_integer_value(json_object_get(statement, "version")) != 1)
 		return refuse(reterr, "%s is not of the type and version that belong there", name);
 	nc_digest_hex(&reading->launch_digest, launch);
-	if (strcmp(text_of(statement, "launch"), launch))
+	if (strcmp(nc_json_text(statement, "launch"), launch))
 		return refuse(reterr, "%s belongs to another launch: the digest of the launch statement differs", name);
 	for (size_t i = 0; nc_evidence_identity[i]; i++)
-		if (strcmp(text_of(statement, nc_evidence_identity[i]), text_of(reading->launch, nc_evidence_identity[i])))
+		if (strcmp(nc_json_text(statement, nc_evidence_identity[i]), nc_json_text(reading->launch, nc_evidence_identity[i])))
 			return refuse(reterr, "%s belongs to another launch: its %s differs", name, nc_evidence_identity[i]);
 	return 0;
 }
@@ -142,13 +138,13 @@ static int read_vouch(const struct reading *reading, const char *name, const cha
 	if (r < 0)
 		return r;
 	if (!read_count(vouch->statement, records, &vouch->records) || !read_count(vouch->statement, checkpoints, &vouch->checkpoints) ||
-	    strlen(text_of(vouch->statement, "last")) != NC_DIGEST_HEX - 1)
+	    strlen(nc_json_text(vouch->statement, "last")) != NC_DIGEST_HEX - 1)
 		return refuse(reterr, "%s lacks %s, %s or last", name, records, checkpoints);
 	if (!nc_json_read_u64(losses, &vouch->losses) && (losses || vouch == &reading->closing))
 		return refuse(reterr, "%s does not say what was lost, in decimal digits", name);
 	if ((names && !nc_json_read_u64(names, &vouch->names_not_told)) || (repeats && !nc_json_read_u64(repeats, &vouch->repeats_lost)))
 		return refuse(reterr, "%s does not say how many names or repeats are missing, in decimal digits", name);
-	strcpy(vouch->last, text_of(vouch->statement, "last"));
+	strcpy(vouch->last, nc_json_text(vouch->statement, "last"));
 	return 0;
 }
 
@@ -336,7 +332,7 @@ static bool clauses_hold(const struct reading *reading, const json_t *expect, st
 static void judge(const struct reading *reading, const json_t *expect, struct nc_evidence_report *report)
 {
 	const struct nc_evidence_log *log = &reading->log;
-	const char *instance = text_of(reading->launch, "instance");
+	const char *instance = nc_json_text(reading->launch, "instance");
 	const struct vouch *newest = reading->closing.statement ? &reading->closing : &reading->checkpoint;
 	char wanted[NC_DIGEST_HEX];
 

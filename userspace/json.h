@@ -37,6 +37,8 @@ int nc_json_canonical_with(const char *before, const json_t *object, const struc
 /* nc_json_parse of what must already be canonical: -EBADMSG when writing it again gives other bytes. `name` is for errors. */
 int nc_json_parse_canonical(const char *name, const char *text, size_t length, enum nc_error_code code, json_t **ret_value, struct nc_error *reterr);
 
+/* A member that is a string, borrowed; "" where there is none. */
+const char *nc_json_text(const json_t *object, const char *member);
 /* 64 bits as a string of decimal digits. A new reference; NULL only without memory. */
 json_t *nc_json_u64(uint64_t value);
 /* The reverse: exactly the digits that nc_json_u64 writes, so no sign, no leading zero, nothing beyond 2^64 - 1. False: it is not that. */

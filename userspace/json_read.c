@@ -176,6 +176,11 @@ bool nc_json_read_u64(const json_t *value, uint64_t *ret_value)
 	return true;
 }
 
+const char *nc_json_text(const json_t *object, const char *member)
+{
+	return json_string_value(json_object_get(object, member)) ?: "";
+}
+
 json_t *nc_json_u64(uint64_t value)
 {
 	return json_sprintf("%" PRIu64, value);

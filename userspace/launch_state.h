@@ -41,7 +41,7 @@ struct nc_ending {
 	bool known; /* wait_status is the command's own */
 	int wait_status;
 	const char *failure; /* where the command was never executed: the error's word; NULL otherwise */
-	const char *cause;   /* "exited", "signalled", "lifetime", "membership_lost", "edge_lost", "program_lost", "stopped", "emptied" */
+	const char *cause;   /* a word of NC_CAUSES */
 	uint32_t sockets_destroyed;
 	bool policy_intact;
 	json_t *left; /* processes that SIGKILL did not end; NULL: none */

@@ -190,7 +190,7 @@ int nc_oci_create(const struct nc_oci_hook *hook, const struct nc_oci_state *sta
 	if (pidfd < 0)
 		return nc_error_sys(reterr, NC_E_CGROUP_INVALID, -errno, "open the container's process %d", state->pid);
 	r = choose_profile(hook, state, &container, &profile_fd, reterr) ?: nc_cgroup_of_process(state->pid, own_cgroup, reterr) ?:
-	    nc_cgroup_reach_of_process(state->pid, cgroup, reterr);
+	    nc_cgroup_reach_of_process(state->pid, own_cgroup, cgroup, reterr);
 	if (r < 0)
 		return r;
 	supervisor.profile_fd = profile_fd;

@@ -59,23 +59,15 @@ int nc_watch_hear(struct nc_launch *launch, struct nc_error *reterr)
 			break;
 		case NC_EDGE_EVENTS:
 			r = record_events(launch, &message, reterr);
-			if (r < 0)
-				return r;
 			break;
 		case NC_EDGE_NAMED:
 			r = record_named(launch, &message.named, reterr);
-			if (r < 0)
-				return r;
 			break;
 		case NC_EDGE_GRANT:
 			r = nc_launch_grant(launch, &message, reterr);
-			if (r < 0)
-				return r;
 			break;
 		case NC_EDGE_NAME:
 			r = nc_launch_record_name(launch, &message.name, reterr);
-			if (r < 0)
-				return r;
 			break;
 		case NC_EDGE_NAMES_CUT:
 			launch->names_cut += message.count;
@@ -83,6 +75,8 @@ int nc_watch_hear(struct nc_launch *launch, struct nc_error *reterr)
 		default:
 			return nc_error_sys(reterr, NC_E_SYSTEM, message.status ? message.status : -EPROTO, "the edge failed");
 		}
+		if (r < 0)
+			return r;
 	}
 	return r < 0 ? nc_error_sys(reterr, NC_E_SYSTEM, r, "the edge is gone") : 0;
 }
